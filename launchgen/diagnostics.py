@@ -1,0 +1,133 @@
+"""What launchgen says when something is wrong: where, what, and what else was possible.
+
+A :class:`Diagnostic` is one finding; a :class:`LaunchgenError` carries one or more and knows the
+exit code of its kind.  To add a kind of failure, add a class here; nothing else maps errors to
+exit codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text that was read: ``name`` is an option, or a file's path as the user gave it."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open range of characters ``[start, end)`` in a source's text."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding.
+
+    ``span`` and ``source`` are given together and place a caret; ``hint`` says what to do.
+    """
+
+    message: str
+    source: Source | None = None
+    span: Span | None = None
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        lines = [f"error: {self._place()}{self.message}"]
+        if self.source is not None and self.span is not None:
+            lines += _excerpt(self.source.text, self.span)
+        if self.hint is not None:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+    def _place(self) -> str:
+        if self.source is None:
+            return ""
+        if self.span is None:
+            return f"{self.source.name}: "
+        line, column = _line_and_column(self.source.text, self.span.start)
+        return f"{self.source.name}:{line}:{column}: "
+
+
+class LaunchgenError(Exception):
+    """Base of every error that launchgen reports; never shown with a traceback."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        """Carry ``diagnostics``, in the order in which they are shown."""
+        super().__init__("\n".join(map(str, diagnostics)))
+        self.diagnostics = diagnostics
+
+
+class UsageError(LaunchgenError):
+    """Options that contradict each other or lack something."""
+
+
+class SignatureError(LaunchgenError):
+    """A signature that cannot be parsed; carries every mistake found in it."""
+
+
+class MetadataError(LaunchgenError):
+    """Launch metadata that no launch could obey."""
+
+
+class UnsupportedError(LaunchgenError):
+    """A kernel that is understood but for which no right launcher can be made."""
+
+
+class InputError(LaunchgenError):
+    """A file that could not be read or decoded."""
+
+    exit_code = 3
+
+
+class OutputError(LaunchgenError):
+    """A file that could not be written, or that launchgen did not make and will not replace."""
+
+    exit_code = 3
+
+
+class BuildError(LaunchgenError):
+    """A compiler that is missing or that failed."""
+
+    exit_code = 3
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """Return ``"did you mean 'X'?"`` for the nearest known word, or None if nothing is near."""
+    import difflib  # noqa: PLC0415 - slow to import, and most runs find no mistake
+
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean '{near[0]}'?" if near else None
+
+
+def _line_and_column(text: str, offset: int) -> tuple[int, int]:
+    before = text[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+# How much of a line an error shows: a signature of a thousand arguments is one line.
+_BEFORE, _AFTER = 48, 44
+
+
+def _excerpt(text: str, span: Span) -> list[str]:
+    """Return the marked line and a caret under it; a long line is cut around the mark."""
+    begin = text.rfind("\n", 0, span.start) + 1
+    newline = text.find("\n", span.start)
+    end = len(text) if newline < 0 else newline
+    first = begin if span.start - begin <= _BEFORE else span.start - _BEFORE
+    last = end if end - span.start <= _AFTER else span.start + _AFTER
+    head, tail = "..." if first > begin else "", "..." if last < end else ""
+    shown = "".join(c if c.isprintable() else " " for c in text[first:last])
+    marks = max(1, min(span.end, last) - span.start)
+    indent = " " * (len(head) + span.start - first)
+    return [f"  {head}{shown}{tail}", f"  {indent}^{'~' * (marks - 1)}"]
