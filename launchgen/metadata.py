@@ -1,0 +1,385 @@
+"""Launch metadata: what Triton's JSON says and the options over it, to one checked record.
+
+To obey another field of the JSON, add it to ``triton_json.py`` and decide its value in
+:func:`launch_metadata`; to obey another option, add it to :class:`Overrides` as well.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from launchgen.diagnostics import (
+    Diagnostic,
+    LaunchgenError,
+    MetadataError,
+    UnsupportedError,
+    UsageError,
+)
+from launchgen.targets import Target
+from launchgen.triton_json import (
+    TensorDescriptorMeta,
+    TritonMetadata,
+    TritonTarget,
+    read_metadata,
+)
+
+__all__ = [
+    "LaunchMetadata",
+    "Overrides",
+    "Scratch",
+    "TensorDescriptorMeta",
+    "TritonMetadata",
+    "launch_metadata",
+    "parse_cluster",
+    "parse_scratch",
+    "parse_version",
+    "read_metadata",
+]
+
+Version = tuple[int, int]
+Cluster = tuple[int, int, int]
+
+_NO_CLUSTER: Final = (1, 1, 1)
+# CUDA C++ Programming Guide, "Thread Block Clusters": 8 blocks are portable, sm_90 and newer can
+# be asked for 16.
+_MOST_BLOCKS: Final = 16
+_MOST_SHARED: Final = 2**31 - 1
+_MOST_SCRATCH: Final = 2**63 - 1
+_MOST_ALIGN: Final = 2**30
+_ARCHITECTURES: Final = range(10, 10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A buffer that the kernel is handed: bytes for one CTA, and the whole buffer's alignment."""
+
+    size: int = 0
+    align: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """The command line's single fields; None: not given."""
+
+    entry: str | None = None
+    num_warps: int | None = None
+    num_ctas: int | None = None
+    shared: int | None = None
+    cluster: Cluster | None = None
+    cooperative: bool | None = None
+    pdl: bool | None = None
+    global_scratch: Scratch | None = None
+    profile_scratch: Scratch | None = None
+    triton_version: Version | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchMetadata:
+    """What every launch of a kernel needs besides its arguments, checked.  Sizes are in bytes."""
+
+    entry: str | None
+    """The kernel's name inside the image; None where nothing says it."""
+    num_warps: int
+    warp_size: int
+    num_ctas: int
+    """CTAs of one program: 1 unless Triton spread it over a cluster."""
+    cluster: Cluster
+    """Blocks of one cluster along x, y and z; all 1: no cluster."""
+    grid_counts_clusters: bool
+    """True: the caller's grid is multiplied by ``cluster`` axis by axis; False: it is in blocks."""
+    shared: int
+    """Dynamic shared memory."""
+    cooperative: bool
+    pdl: bool
+    """Programmatic dependent launch."""
+    global_scratch: Scratch
+    profile_scratch: Scratch
+    tensor_descriptors: tuple[TensorDescriptorMeta, ...]
+    triton_version: Version | None
+    """Major and minor; None: no Triton compiled it, or it is not known which."""
+    capability: int | None
+    """Compute capability that the image was compiled for, as in 90; None: not known."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of one block, all along x."""
+        return self.num_warps * self.warp_size
+
+    @property
+    def cluster_size(self) -> int:
+        """Blocks of one cluster."""
+        return math.prod(self.cluster)
+
+
+def launch_metadata(
+    raw: TritonMetadata | None, overrides: Overrides, *, target: Target
+) -> LaunchMetadata:
+    """Merge the JSON (None: there is none) with the options over it, and check every value.
+
+    Raises MetadataError for a field that no launch could obey, UsageError for such an option or
+    for one that is missing, UnsupportedError for a kernel that takes parameters of its own.
+    """
+    fields = raw if raw is not None else TritonMetadata()
+    machine = fields.target if fields.target is not None else TritonTarget()
+    _check_origin(fields, machine, target)
+    num_ctas = _given("--num-ctas", overrides.num_ctas, "num_ctas", fields.num_ctas, default=1)
+    num_ctas.check_range(1, _MOST_BLOCKS)
+    shared = _given("--shared", overrides.shared, "shared", fields.shared, default=0)
+    shared.check_range(0, _MOST_SHARED)
+    warp_size = _first(fields.warp_size, machine.warp_size, target.warp_size)
+    cooperative, pdl = fields.launch_cooperative_grid, fields.launch_pdl
+    return LaunchMetadata(
+        entry=_entry(fields, overrides),
+        num_warps=_num_warps(raw, overrides, warp_size, target),
+        warp_size=warp_size,
+        num_ctas=num_ctas.value,
+        cluster=_cluster(fields, overrides, num_ctas),
+        grid_counts_clusters=num_ctas.value != 1,
+        shared=shared.value,
+        cooperative=_flag(overrides.cooperative, "launch_cooperative_grid", cooperative),
+        pdl=_flag(overrides.pdl, "launch_pdl", pdl),
+        global_scratch=_scratch(
+            "global_scratch",
+            overrides.global_scratch,
+            fields.global_scratch_size,
+            fields.global_scratch_align,
+        ),
+        profile_scratch=_scratch(
+            "profile_scratch",
+            overrides.profile_scratch,
+            fields.profile_scratch_size,
+            fields.profile_scratch_align,
+        ),
+        tensor_descriptors=fields.tensordesc_meta or (),
+        triton_version=overrides.triton_version or _field_version(fields),
+        capability=_capability(machine),
+    )
+
+
+# Of a version only major and minor matter here; what may follow is a patch number and whatever a
+# development build, a release candidate or a fork appends: 3.6.0+git123, 3.5.0rc1, 3.2.0.post1.
+_VERSION: Final = re.compile(
+    r"([0-9]{1,4})\.([0-9]{1,4})(?:\.[0-9]+)*(?:[-+.]?[A-Za-z][0-9A-Za-z.+_-]*|\+[0-9A-Za-z.]+)?"
+)
+
+
+def parse_version(text: str) -> Version:
+    """Return major and minor of a Triton release: ``"3.6.0+git123"`` gives ``(3, 6)``.
+
+    Raises UsageError for anything else.
+    """
+    version = _version(text)
+    if version is None:
+        problem = f"'{text}' is no version of Triton"
+        raise UsageError(Diagnostic(problem, hint="as in --triton-version 3.6.0"))
+    return version
+
+
+def parse_cluster(text: str) -> Cluster:
+    """Return the three numbers of ``--cluster X,Y,Z``; raises ValueError, its text for a user."""
+    numbers = [_natural(part) for part in text.split(",")]
+    match numbers:
+        case [int(x), int(y), int(z)]:
+            return x, y, z
+        case _:
+            raise ValueError(f"'{text}' is not X,Y,Z: three numbers, as in 2,1,1")
+
+
+def parse_scratch(text: str) -> Scratch:
+    """Return what ``--global-scratch SIZE[:ALIGN]`` says; without ALIGN any address will do.
+
+    Sizes are in bytes.  Raises ValueError, its text for a user.
+    """
+    numbers = [_natural(part) for part in text.split(":")]
+    match numbers:
+        case [int(size)]:
+            return Scratch(size)
+        case [int(size), int(align)]:
+            return Scratch(size, align)
+        case _:
+            raise ValueError(f"'{text}' is not SIZE or SIZE:ALIGN in bytes, as in 256:128")
+
+
+def _natural(text: str) -> int | None:
+    # More digits than any limit here has would only make int() slow.
+    return int(text) if re.fullmatch(r"\s*[0-9]{1,20}\s*", text, re.ASCII) else None
+
+
+def _version(text: str) -> Version | None:
+    match = _VERSION.fullmatch(text)
+    return None if match is None else (int(match[1]), int(match[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A number and the name of the option or the field that it came from."""
+
+    name: str
+    value: int
+    error: type[LaunchgenError]
+    hint: str | None = None
+
+    def refuse(self, problem: str, *, hint: str | None = None) -> NoReturn:
+        """Raise the error of this value's origin."""
+        text = f"{self.name} is {_shown(self.value)}: {problem}"
+        raise self.error(Diagnostic(text, hint=hint or self.hint))
+
+    def check_range(self, least: int, most: int) -> None:
+        """Refuse a value outside ``least`` to ``most``."""
+        if not least <= self.value <= most:
+            self.refuse(f"it must be {least} to {most}")
+
+
+def _given(
+    option: str, chosen: int | None, field: str, written: int | None, *, default: int
+) -> _Given:
+    if chosen is not None:
+        return _Given(option, chosen, UsageError)
+    value = default if written is None else written
+    return _Given(field, value, MetadataError, hint=f"{option} overrides it")
+
+
+def _shown(value: int) -> str:
+    return str(value) if abs(value) < 2**64 else "a number of more than 64 bits"
+
+
+def _first(*values: int | None) -> int:
+    return next(value for value in values if value is not None)
+
+
+def _check_origin(fields: TritonMetadata, machine: TritonTarget, target: Target) -> None:
+    if machine.backend not in (None, target.name):
+        raise MetadataError(
+            Diagnostic(
+                f"target.backend is '{machine.backend}': the kernel was not compiled for "
+                f"{target.name}",
+                hint="emit a launcher for a kernel of the same target",
+            )
+        )
+    if fields.instrumentation_mode == "gsan":
+        raise UnsupportedError(
+            Diagnostic(
+                "instrumentation_mode is 'gsan': Triton's sanitizer gives the kernel parameters "
+                "that no launcher of launchgen passes",
+                hint="compile the kernel without the sanitizer",
+            )
+        )
+
+
+def _entry(fields: TritonMetadata, overrides: Overrides) -> str | None:
+    if overrides.entry is not None and not _is_entry(overrides.entry):
+        problem = f"--entry is {overrides.entry!a}: no kernel is called so"
+        raise UsageError(Diagnostic(problem, hint="give the kernel's name inside the image"))
+    if overrides.entry is not None or fields.name is None:
+        return overrides.entry
+    if not _is_entry(fields.name):
+        problem = f"name is {fields.name!a}: no kernel is called so"
+        raise MetadataError(Diagnostic(problem, hint="--entry overrides it"))
+    return fields.name
+
+
+def _is_entry(name: str) -> bool:
+    return name != "" and name.isprintable()
+
+
+def _num_warps(
+    raw: TritonMetadata | None, overrides: Overrides, warp_size: int, target: Target
+) -> int:
+    written = None if raw is None else raw.num_warps
+    warps = _given("--num-warps", overrides.num_warps, "num_warps", written, default=0)
+    if overrides.num_warps is None and raw is None:
+        raise UsageError(
+            Diagnostic(
+                "how many warps a block has is not known",
+                hint="--num-warps says it, or --metadata with the kernel's launch metadata",
+            )
+        )
+    if overrides.num_warps is None and written is None:
+        raise MetadataError(
+            Diagnostic(
+                "num_warps is missing in the launch metadata",
+                hint="--num-warps gives it, or another file with --metadata",
+            )
+        )
+    if not 1 <= warp_size <= target.max_threads:
+        size = _Given("warp_size", warp_size, MetadataError)
+        size.refuse(f"{target.name} has warps of {target.warp_size} threads")
+    # Any number will do, not only powers of two: warp-specialised kernels have 12, for example.
+    most = target.max_threads // warp_size
+    if not 1 <= warps.value <= most:
+        problem = f"a block has at most {target.max_threads} threads, {most} warps of {warp_size}"
+        warps.refuse(problem, hint=f"1 to {most} warps are possible")
+    return warps.value
+
+
+def _cluster(fields: TritonMetadata, overrides: Overrides, num_ctas: _Given) -> Cluster:
+    """Return the blocks of one cluster: of ``--cluster``, else as ``num_ctas`` says."""
+    if overrides.cluster is not None:
+        dims = overrides.cluster
+        shown = ",".join(map(_shown, dims))
+        if min(dims) < 1 or math.prod(dims) > _MOST_BLOCKS:
+            problem = f"--cluster is {shown}: a cluster has 1 to {_MOST_BLOCKS} blocks"
+            raise UsageError(Diagnostic(problem, hint="as in --cluster 2,1,1"))
+        if num_ctas.value not in (1, math.prod(dims)):
+            problem = f"--cluster is {shown}, but {num_ctas.name} is {num_ctas.value}"
+            hint = "the three numbers multiply to it; with --num-ctas 1 the grid counts blocks"
+            raise UsageError(Diagnostic(problem, hint=hint))
+        return dims
+    # Triton looks at cluster_dims only when num_ctas is not 1, and they are no longer right when
+    # an option changed num_ctas.
+    written = fields.cluster_dims if overrides.num_ctas in (None, fields.num_ctas) else None
+    if num_ctas.value == 1 or written is None:
+        return num_ctas.value, 1, 1
+    if min(written) < 1 or math.prod(written) != num_ctas.value:
+        shown = ", ".join(map(_shown, written))
+        problem = f"cluster_dims is [{shown}], but num_ctas is {num_ctas.value}"
+        hint = "the three numbers must multiply to it; --cluster overrides them"
+        raise MetadataError(Diagnostic(problem, hint=hint))
+    return written
+
+
+def _flag(chosen: bool | None, field: str, written: bool | int | None) -> bool:
+    if chosen is not None:
+        return chosen
+    # A kernel's author may have passed the option as a number, as in launch_pdl=1.
+    if written not in (None, 0, 1):
+        raise MetadataError(Diagnostic(f"{field} is {_shown(written)}: it must be true or false"))
+    return bool(written)
+
+
+def _scratch(name: str, chosen: Scratch | None, size: int | None, align: int | None) -> Scratch:
+    option = f"--{name.replace('_', '-')}"
+    if chosen is None:
+        sized = _given(option, None, f"{name}_size", size, default=0)
+        aligned = _given(option, None, f"{name}_align", align, default=1)
+    else:
+        sized = _Given(f"SIZE of {option}", chosen.size, UsageError)
+        aligned = _Given(f"ALIGN of {option}", chosen.align, UsageError)
+    sized.check_range(0, _MOST_SCRATCH)
+    aligned.check_range(0, _MOST_ALIGN)
+    if aligned.value & (aligned.value - 1):
+        aligned.refuse("an alignment is a power of two")
+    return Scratch(sized.value, max(1, aligned.value))
+
+
+def _field_version(fields: TritonMetadata) -> Version | None:
+    if fields.triton_version is None:
+        return None
+    version = _version(fields.triton_version)
+    if version is None:
+        problem = f"triton_version is {fields.triton_version!a}: no version of Triton"
+        raise MetadataError(Diagnostic(problem, hint="--triton-version overrides it"))
+    return version
+
+
+def _capability(machine: TritonTarget) -> int | None:
+    if machine.arch is None:
+        return None
+    if isinstance(machine.arch, str) or machine.arch not in _ARCHITECTURES:
+        shown = _shown(machine.arch) if isinstance(machine.arch, int) else f"{machine.arch!a}"
+        problem = f"target.arch is {shown}: no compute capability"
+        raise MetadataError(Diagnostic(problem, hint="as in 90, for capability 9.0"))
+    return machine.arch

@@ -1,0 +1,464 @@
+"""What is read for a launcher: KERNEL, --image, --metadata, --signature and what is beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launchgen import sources
+from launchgen.diagnostics import (
+    InputError,
+    LaunchgenError,
+    MetadataError,
+    SignatureError,
+    UnsupportedError,
+    UsageError,
+)
+from launchgen.metadata import Overrides
+from launchgen.signature import parse
+from launchgen.sources import InputFile, KernelSource, read_kernel
+from launchgen.targets import TARGETS
+from tests.zoo import KERNELS, Kernel
+
+ADD = Kernel("triton-3.6.0-sm90", "add")
+SIGNATURE = "x: *fp32, y: *fp32, out: *fp32, n: i32, alpha: fp32, BLOCK: constexpr"
+WARPS = Overrides(num_warps=4)
+BARE = Overrides(num_warps=4, entry="add_kernel", triton_version=(3, 6))
+
+
+def read(
+    kernel: Path | None = None,
+    **options: Any,  # noqa: ANN401 - read_kernel knows
+) -> KernelSource:
+    """Read a kernel; what is not given is as on a command line without it."""
+    defaults: dict[str, Any] = {
+        "signature_text": SIGNATURE,
+        "metadata": None,
+        "images": (),
+        "no_image": False,
+        "name": None,
+        "overrides": Overrides(),
+        "target": TARGETS["cuda"],
+    }
+    return read_kernel(kernel, **{**defaults, **options})
+
+
+def refusal(
+    error: type[LaunchgenError],
+    kernel: Path | None = None,
+    **options: Any,  # noqa: ANN401 - read_kernel knows
+) -> str:
+    with pytest.raises(LaunchgenError) as caught:
+        read(kernel, **options)
+    assert type(caught.value) is error, caught.value
+    return str(caught.value)
+
+
+def file(path: Path) -> InputFile:
+    return InputFile(path, path.name, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    """A folder like an entry of Triton's cache."""
+    for path in ADD.json.parent.glob("add.*"):
+        if not path.name.endswith(".signature.json"):
+            shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def entry(cache: Path) -> Path:
+    return cache / "add.json"
+
+
+@pytest.fixture
+def image(cache: Path) -> Path:
+    return cache / "add.cubin"
+
+
+# What there can be
+
+
+def test_a_cache_entry_is_its_json_and_the_image_beside_it(entry: Path, image: Path) -> None:
+    source = read(entry)
+    assert source.name == source.metadata.entry == "add_kernel"
+    assert source.signature == parse(SIGNATURE)
+    assert source.metadata.triton_version == (3, 6)
+    assert source.image is not None
+    assert source.image.data == ADD.cubin.read_bytes()
+    assert source.image.name == "add.cubin"
+    assert source.image.sha256 == hashlib.sha256(ADD.cubin.read_bytes()).hexdigest()
+    assert source.inputs == (file(entry), file(image))
+    assert source.notes == ()
+
+
+def test_a_bare_image_takes_all_else_from_options(image: Path) -> None:
+    source = read(image, overrides=BARE)
+    assert source.name == source.metadata.entry == "add_kernel"
+    assert source.image is not None
+    assert source.inputs == (file(image),)
+
+
+def test_a_bare_image_takes_its_entry_from_metadata(entry: Path, image: Path) -> None:
+    source = read(image, metadata=entry)
+    assert source.metadata.entry == "add_kernel"
+    assert source.inputs == (file(entry), file(image))
+
+
+def test_a_signature_alone_gives_a_launcher_without_an_image() -> None:
+    source = read(name="add", overrides=Overrides(num_warps=4, triton_version=(3, 6)))
+    assert (source.name, source.image, source.inputs) == ("add", None, ())
+    assert source.metadata.entry is None
+
+
+def test_an_image_from_an_option_takes_the_json_of_its_name(entry: Path, image: Path) -> None:
+    source = read(images=(image,))
+    assert source.metadata.entry == "add_kernel"
+    assert source.inputs == (file(entry), file(image))
+
+
+def test_an_image_from_an_option_stands_in_for_one_that_is_missing(
+    entry: Path, image: Path, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere.cubin"
+    image.rename(elsewhere)
+    source = read(entry, images=(elsewhere,))
+    assert source.image is not None
+    assert source.image.name == "elsewhere.cubin"
+    assert source.inputs == (file(entry), file(elsewhere))
+
+
+def test_the_image_beside_kernel_may_be_named_again(entry: Path, image: Path) -> None:
+    again = image.parent / "." / ".." / image.parent.name / image.name
+    assert read(entry, images=(again,)).image == read(entry).image
+
+
+def test_without_an_image_the_metadata_of_kernel_still_counts(entry: Path, image: Path) -> None:
+    image.unlink()
+    source = read(entry, no_image=True)
+    assert source.image is None
+    assert source.metadata.entry == "add_kernel"
+    assert source.inputs == (file(entry),)
+
+
+def test_a_bare_image_that_is_not_embedded_is_looked_at_all_the_same(image: Path) -> None:
+    source = read(image, no_image=True, overrides=WARPS, name="add")
+    assert source.image is None
+    assert source.metadata.entry is None
+    image.write_bytes(b"no image")
+    assert "does not begin as an ELF" in refusal(
+        InputError, image, no_image=True, overrides=WARPS, name="add"
+    )
+
+
+def test_given_metadata_wins_over_that_of_kernel(entry: Path, image: Path) -> None:
+    other = entry.with_name("other.json")
+    written = {**json.loads(entry.read_text()), "num_warps": 8, "name": "other_kernel"}
+    other.write_text(json.dumps(written))
+    entry.write_text("no JSON")
+    source = read(entry, metadata=other)
+    assert source.metadata.num_warps == 8
+    assert source.name == "other_kernel"
+    assert source.inputs == (file(other), file(image))
+
+
+def test_an_option_wins_over_every_file(entry: Path) -> None:
+    source = read(entry, overrides=Overrides(num_warps=2, entry="k_0d1d"))
+    assert (source.metadata.num_warps, source.metadata.entry) == (2, "k_0d1d")
+    assert source.name == "add_kernel"
+
+
+def test_name3_the_entry_may_have_another_name_than_the_launcher(entry: Path) -> None:
+    source = read(entry, name="vector_add")
+    assert (source.name, source.metadata.entry) == ("vector_add", "add_kernel")
+
+
+@pytest.mark.parametrize("folder", sorted(path.name for path in KERNELS.iterdir()))
+def test_entries_of_every_release_are_read(folder: str) -> None:
+    kernel = Kernel(folder, "tuple")
+    source = read(kernel.json, signature_text=kernel.signature)
+    assert source.name == "tuple_kernel"
+    assert source.notes == ()
+
+
+# Signature
+
+
+def test_a_signature_is_read_from_a_file(entry: Path, tmp_path: Path) -> None:
+    written = tmp_path / "add.sig"
+    written.write_bytes(b"\xef\xbb\xbf" + SIGNATURE.replace(", ", ",\r\n").encode() + b"\n")
+    source = read(entry, signature_text=f"@{written}")
+    assert source.signature == parse(SIGNATURE)
+    assert source.inputs[-1] == file(written)
+
+
+def test_mistakes_in_a_signature_file_name_it(entry: Path, tmp_path: Path) -> None:
+    written = tmp_path / "add.sig"
+    written.write_text("n: i32,\nm: i23")
+    assert f"error: {written}:2:4: " in refusal(SignatureError, entry, signature_text=f"@{written}")
+
+
+def test_mistakes_in_a_signature_name_the_option(entry: Path) -> None:
+    text = refusal(SignatureError, entry, signature_text="n: i23, m: foo")
+    assert "error: --signature:1:4: " in text
+    assert "error: --signature:1:12: " in text
+
+
+def test_a_cache_entry_without_a_signature_says_that_inference_is_not_there_yet(
+    entry: Path,
+) -> None:
+    text = refusal(UsageError, entry, signature_text=None)
+    assert "--signature is missing" in text
+    assert "not possible yet" in text
+    assert 'hint: as in --signature "x_ptr: *fp32' in text
+
+
+def test_nothing_at_all_says_what_there_could_be() -> None:
+    text = refusal(UsageError, signature_text=None)
+    assert "neither KERNEL nor --signature" in text
+    assert "launchgen emit NAME.json --signature" in text
+
+
+def test_a_signature_file_without_a_name_is_refused(entry: Path) -> None:
+    assert "lacks a file" in refusal(UsageError, entry, signature_text="@")
+
+
+# Names
+
+
+@pytest.mark.parametrize("name", ["", "añb", "1k", "a-b", "a b", "k\n", "_Z3addIfEvPT_::x"])
+def test_a_name_that_is_no_identifier_is_refused(entry: Path, name: str) -> None:
+    assert "--name add" in refusal(UsageError, entry, name=name)
+    raw = json.loads(entry.read_text())
+    entry.write_text(json.dumps({**raw, "name": name or "é"}))
+    if name.isprintable():
+        assert "--name add" in refusal(UsageError, entry)
+
+
+def test_a_launcher_without_any_name_asks_for_one() -> None:
+    assert "hint: --name NAME" in refusal(UsageError, overrides=WARPS)
+
+
+def test_the_entry_names_the_launcher_where_nothing_else_does() -> None:
+    assert read(overrides=replace(WARPS, entry="add")).name == "add"
+
+
+# Contradictions and what is missing
+
+
+def test_warps_are_asked_for_where_nothing_says_them(image: Path) -> None:
+    text = refusal(UsageError, name="add")
+    assert "--num-warps" in text
+    assert "--metadata" in text
+    assert "--num-warps" in refusal(UsageError, image, overrides=Overrides(entry="k"))
+
+
+def test_a_bare_image_without_an_entry_points_to_the_json_beside_it(
+    entry: Path, image: Path
+) -> None:
+    text = refusal(UsageError, image, overrides=WARPS)
+    assert "--entry NAME" in text
+    assert f"{entry} lies beside it" in text
+    entry.unlink()
+    assert "lies beside" not in refusal(UsageError, image, overrides=WARPS)
+
+
+def test_name7_more_than_one_image_is_refused_by_name(entry: Path, image: Path) -> None:
+    other = image.with_name("add80.cubin")
+    shutil.copy(image, other)
+    for kernel, images in ((entry, (other,)), (image, (other,)), (None, (image, other))):
+        text = refusal(UnsupportedError, kernel, images=images, overrides=BARE)
+        assert f"{image} and {other}" in text
+
+
+def test_image_and_no_image_contradict_each_other(image: Path) -> None:
+    assert "contradict" in refusal(UsageError, images=(image,), no_image=True)
+
+
+def test_metadata_that_no_launch_could_obey_names_its_file(entry: Path) -> None:
+    raw = json.loads(entry.read_text())
+    entry.write_text(json.dumps({**raw, "num_warps": 64}))
+    assert f"error: {entry}: num_warps is 64" in refusal(MetadataError, entry)
+    entry.write_text(json.dumps({**raw, "instrumentation_mode": "gsan"}))
+    assert f"error: {entry}: instrumentation_mode" in refusal(UnsupportedError, entry)
+
+
+def test_an_option_that_no_launch_could_obey_names_no_file(entry: Path) -> None:
+    text = refusal(UsageError, entry, overrides=Overrides(num_ctas=0))
+    assert text.startswith("error: --num-ctas is 0")
+
+
+def test_scratch1_an_unknown_release_is_noted() -> None:
+    (note,) = read(name="add", overrides=WARPS).notes
+    assert "no hidden scratch slots" in note
+    assert "--triton-version" in note
+
+
+# Files
+
+
+@pytest.mark.parametrize("suffix", [".json", ".cubin", ".ptx", ""])
+def test_a_missing_file_is_named_as_given(
+    suffix: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    missing = Path(f"no/where{suffix}")
+    text = refusal(InputError, missing, overrides=BARE)
+    assert f"error: no/where{suffix}: no such file" in text
+
+
+@pytest.mark.parametrize("option", ["metadata", "images", "signature_text"])
+def test_a_missing_file_of_an_option_is_named(entry: Path, option: str, tmp_path: Path) -> None:
+    missing = tmp_path / "missing.json"
+    (tmp_path / "add.cubin").unlink()
+    value = {"metadata": missing, "images": (missing,), "signature_text": f"@{missing}"}[option]
+    options = {"no_image": option != "images", option: value}
+    assert f"error: {missing}: no such file" in refusal(InputError, entry, **options)
+
+
+def test_a_missing_image_lists_what_is_there(entry: Path, image: Path) -> None:
+    image.unlink()
+    text = refusal(InputError, entry)
+    assert f"error: {image}: no such file" in text
+    assert "add.json, add.ttir" in text
+    assert "--image FILE" in text
+    assert "--no-image" in text
+
+
+def test_a_folder_lists_the_metadata_in_it(cache: Path) -> None:
+    (cache / "__grp__add.json").write_text("{}")
+    text = refusal(InputError, cache)
+    assert f"error: {cache}: is a directory" in text
+    assert "hint: give a file in it: add.json" in text
+    assert "__grp__" not in text
+
+
+@pytest.mark.parametrize("option", ["metadata", "images", "signature_text"])
+def test_a_folder_given_to_an_option_is_refused(entry: Path, option: str, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "add.cubin").unlink()
+    value = {"metadata": folder, "images": (folder,), "signature_text": f"@{folder}"}[option]
+    options = {"no_image": option != "images", option: value}
+    assert f"error: {folder}: is a directory" in refusal(InputError, entry, **options)
+
+
+def test_a_list_of_the_cache_is_told_from_metadata(cache: Path) -> None:
+    group = cache / "__grp__add.json"
+    group.write_text(json.dumps({"child_paths": {"add.json": "/x/add.json"}}))
+    for text in (refusal(InputError, group), refusal(InputError, metadata=group)):
+        assert "list of a cache entry's files" in text
+        assert "hint: give add.json" in text
+
+
+def test_a_file_of_another_kind_is_refused(cache: Path) -> None:
+    text = refusal(InputError, cache / "add.ttir")
+    assert "'*.ttir' is no kernel" in text
+    assert "hint: KERNEL is NAME.json or NAME.cubin" in text
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_file_that_may_not_be_read_is_named(entry: Path) -> None:
+    entry.chmod(0)
+    assert f"error: {entry}: cannot be read: Permission denied" in refusal(InputError, entry)
+
+
+def test_a_path_that_no_system_takes_is_refused() -> None:
+    assert "cannot be read" in refusal(InputError, Path("a\0b.json"))
+    assert "cannot be read" in refusal(InputError, Path("a" * 5000 + ".json"))
+
+
+def test_a_name_that_is_not_utf8_can_be_printed(tmp_path: Path) -> None:
+    missing = tmp_path / os.fsdecode(b"\xff.json")
+    assert "\\udcff.json: no such file" in refusal(InputError, missing).encode().decode()
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b"", "is empty"),
+        (b"\x7fE", "does not begin as an ELF file does"),
+        (b"//\n// Generated by LLVM NVPTX Back-End\n", "PTX has to be assembled first"),
+    ],
+)
+def test_an_image_that_is_none_is_refused(
+    entry: Path, image: Path, content: bytes, part: str
+) -> None:
+    image.write_bytes(content)
+    text = refusal(InputError, entry)
+    assert f"error: {image}: " in text
+    assert part in text
+
+
+def test_of_a_file_that_is_no_image_little_is_read(entry: Path, image: Path) -> None:
+    image.unlink()
+    image.symlink_to("/dev/zero")
+    assert "does not begin as an ELF file does" in refusal(InputError, entry)
+
+
+def test_name8_images_of_any_size_are_read(
+    entry: Path, image: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "MOST_TEXT", 4096)
+    image.write_bytes(image.read_bytes() + bytes(20 << 20))
+    found = read(entry).image
+    assert found is not None
+    assert len(found.data) > 20 << 20
+
+
+@pytest.mark.parametrize("option", ["metadata", "signature_text"])
+def test_text_beyond_the_limit_is_refused(entry: Path, option: str, tmp_path: Path) -> None:
+    huge = tmp_path / "huge"
+    huge.touch()
+    os.truncate(huge, sources.MOST_TEXT + 1)
+    value = {"metadata": huge, "signature_text": f"@{huge}"}[option]
+    assert f"error: {huge}: has more than 16 MiB" in refusal(InputError, entry, **{option: value})
+
+
+def test_a_file_without_an_end_is_refused(entry: Path) -> None:
+    assert "more than 16 MiB" in refusal(InputError, entry, metadata=Path("/dev/zero"))
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b'{"num_warps": 4', "not JSON"),
+        (b"\xff\xfe", "is no UTF-8 text: byte 0 is 0xff"),
+        (b"[1]", "expected object, found array"),
+        (b'{"num_warps": "4"}', "$.num_warps: expected int, found str"),
+    ],
+)
+def test_json_that_is_none_names_the_file(entry: Path, content: bytes, part: str) -> None:
+    entry.write_bytes(content)
+    text = refusal(InputError, entry)
+    assert f"error: {entry}:" in text
+    assert part in text
+
+
+def test_every_refusal_has_the_exit_code_of_its_kind(entry: Path, image: Path) -> None:
+    def code(act: Callable[[], object]) -> int:
+        with pytest.raises(LaunchgenError) as caught:
+            act()
+        return caught.value.exit_code
+
+    assert code(lambda: read(entry, signature_text=None)) == 2
+    assert code(lambda: read(entry, signature_text="i23")) == 2
+    assert code(lambda: read(Path("missing.json"))) == 3
+    image.unlink()
+    assert code(lambda: read(entry)) == 3
+
+
+def test_a_signature_alone_loads_no_json_library() -> None:
+    code = "import sys, launchgen.sources; sys.exit('msgspec' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
