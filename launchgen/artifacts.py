@@ -1,0 +1,149 @@
+"""THE table of outputs, one row each.
+
+To add an artifact, add a row and the template it names; then run ``pytest --snapshot-update``.
+``{name}`` in a file name is the launcher's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import Final
+
+
+class Comment(Enum):
+    """How a file's language writes the banner."""
+
+    C = "/* */"
+    HASH = "#"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Face:
+    """What the C of an artifact compiles to, and with which flags.
+
+    ``launchgen build`` and the emitted build scripts take the flags from here.
+    """
+
+    summary: str
+    file: str
+    """The product's file name; ``{suffix}`` is the interpreter's own suffix of extensions."""
+    flags: tuple[str, ...] = ("-shared", "-O2")
+    """Flags that gcc, clang and nvcc all take as they are."""
+    host_flags: tuple[str, ...] = ("-fPIC", "-fvisibility=hidden")
+    """Flags of the host compiler: nvcc wants ``-Xcompiler=`` before each."""
+    plain_flags: tuple[str, ...] = ("-std=c11",)
+    """Flags that nvcc does not get: it hands them to its C++ steps too."""
+    nvcc_flags: tuple[str, ...] = ("-cudart=none",)
+    """Flags that nvcc alone gets: it links the CUDA runtime into everything otherwise."""
+    libraries: tuple[str, ...] = ("-ldl", "-lpthread")
+    """Libraries, which stand behind the source."""
+    companions: tuple[str, ...] = ()
+    """Further sources of the folder that it is compiled from."""
+    needs_python: bool = False
+    """Whether it includes ``Python.h``."""
+
+    @property
+    def forwarded_flags(self) -> tuple[str, ...]:
+        """``host_flags`` as nvcc takes them."""
+        return tuple(f"-Xcompiler={flag}" for flag in self.host_flags)
+
+
+LIBRARY: Final = Face(summary="C library", file="lib{name}.so")
+EXTENSION: Final = Face(summary="Python extension module", file="{name}{suffix}", needs_python=True)
+PROGRAM: Final = Face(
+    summary="example program",
+    file="{name}_example",
+    flags=("-O2",),
+    host_flags=(),
+    companions=("{name}.c",),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """One file of an artifact."""
+
+    file: str
+    template: str
+    comment: Comment
+    executable: bool = False
+    header: bool = False
+    """Contained in the artifact's other file where a single one is printed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """What ``--artifact NAME`` stands for."""
+
+    name: str
+    summary: str
+    outputs: tuple[Output, ...]
+    default: bool = False
+    """Emitted where ``--artifact`` is not given."""
+    face: Face | None = None
+    """What its C compiles to; None for text that is no launcher."""
+    needs: tuple[str, ...] = ()
+    """Names of artifacts of which at least one must be emitted with it."""
+
+
+_LAUNCHERS: Final = ("c", "cpython")
+
+_ROWS: Final = (
+    Artifact(
+        name="c",
+        summary="a C library: {name}.h and {name}.c",
+        outputs=(
+            Output(file="{name}.h", template="c/launcher.h.jinja", comment=Comment.C, header=True),
+            Output(file="{name}.c", template="c/launcher.c.jinja", comment=Comment.C),
+        ),
+        default=True,
+        face=LIBRARY,
+    ),
+    Artifact(
+        name="cpython",
+        summary="a Python extension module: {name}_py.c",
+        outputs=(Output(file="{name}_py.c", template="cpython/module.c.jinja", comment=Comment.C),),
+        default=True,
+        face=EXTENSION,
+    ),
+    Artifact(
+        name="pyi",
+        summary="a type stub of the Python module: {name}.pyi",
+        outputs=(
+            Output(file="{name}.pyi", template="cpython/stub.pyi.jinja", comment=Comment.HASH),
+        ),
+    ),
+    Artifact(
+        name="example",
+        summary="a C program that calls the C library: {name}_example.c",
+        outputs=(Output(file="{name}_example.c", template="c/example.c.jinja", comment=Comment.C),),
+        face=PROGRAM,
+        needs=("c",),
+    ),
+    Artifact(
+        name="make",
+        summary="a Makefile that compiles what was emitted",
+        outputs=(Output(file="Makefile", template="build/Makefile.jinja", comment=Comment.HASH),),
+        default=True,
+        needs=_LAUNCHERS,
+    ),
+    Artifact(
+        name="sh",
+        summary="a shell script that compiles what was emitted",
+        outputs=(
+            Output(
+                file="build.sh",
+                template="build/build.sh.jinja",
+                comment=Comment.HASH,
+                executable=True,
+            ),
+        ),
+        needs=_LAUNCHERS,
+    ),
+)
+
+ARTIFACTS: Final[Mapping[str, Artifact]] = MappingProxyType({row.name: row for row in _ROWS})
+"""Artifacts by name, in table order."""

@@ -1,0 +1,292 @@
+"""The commands, and how each way to end becomes an exit code; no other logic.
+
+0: fine.  1: ``--check`` found a difference.  2: misused, or the input contradicts itself.
+3: something could not be read, written or built.  Whatever is heavy is imported where it is used:
+``launchgen --help`` needs click alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+import launchgen
+from launchgen.diagnostics import Diagnostic, LaunchgenError, UsageError
+from launchgen.options import (
+    EMIT,
+    PROGRAM,
+    Emit,
+    SectionedCommand,
+    command_words,
+    parse_artifacts,
+)
+from launchgen.targets import TARGETS
+
+if TYPE_CHECKING:
+    from launchgen.metadata import Overrides
+    from launchgen.rendering import GeneratedFiles
+    from launchgen.toolchain import Step
+
+_DIFFERENT: Final = 1
+_BROKEN: Final = 3
+_BY_SIGNAL: Final = 128
+
+T = TypeVar("T")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(launchgen.__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
+def cli() -> None:
+    """Make C and Python launchers for GPU kernels that Triton compiled."""
+
+
+# "\b" keeps click from filling the paragraph behind it.
+_EMIT_HELP: Final = """Write launchers for KERNEL, and what compiles them.
+
+KERNEL is what Triton leaves in its cache, NAME.json with NAME.cubin beside it, or a bare .cubin;
+or nothing, with --signature: then the launcher takes a function handle.
+
+\b
+launchgen emit add.json -s "x_ptr: *fp32, n: i32, BLOCK: constexpr" -o build/add
+launchgen emit -s "x: *fp32, n: i32" --name add --num-warps 4 --triton-version 3.6.0
+"""
+
+
+@cli.command(cls=SectionedCommand, params=list(EMIT), help=_EMIT_HELP)
+@click.pass_context
+def emit(ctx: click.Context, /, **_: object) -> int:
+    """Read, decide, render, deliver."""
+    given = Emit(**ctx.params)
+    _refuse_contradictions(given)
+    artifacts = parse_artifacts(given.artifact)
+    overrides = _overrides(given)
+
+    from launchgen import planning, rendering, sources  # noqa: PLC0415
+
+    target = TARGETS[given.target]
+    kernel = sources.read_kernel(
+        _path(given.kernel),
+        signature_text=given.signature,
+        metadata=_path(given.metadata),
+        images=tuple(map(Path, given.image)),
+        no_image=given.no_image,
+        name=given.name,
+        overrides=overrides,
+        target=target,
+    )
+    for note in kernel.notes:
+        click.echo(f"note: {note}", err=True)
+    plan = planning.make_plan(
+        kernel,
+        target=target,
+        command=shlex.join(command_words(ctx, artifacts)),
+        version=launchgen.__version__ if given.stamp_version else None,
+        standalone=given.out == "-",
+    )
+    files = rendering.render(plan, artifacts=artifacts)
+    inputs = tuple(str(file.path) for file in kernel.inputs)
+    return _deliver(files, kernel.name if given.out is None else given.out, given, inputs=inputs)
+
+
+def _deliver(files: GeneratedFiles, out: str, given: Emit, *, inputs: tuple[str, ...]) -> int:
+    """Write ``files``, or print what was asked for instead."""
+    from launchgen import writer  # noqa: PLC0415
+
+    if out == "-":
+        click.echo(writer.single(files), nl=False)
+        return 0
+    outputs = writer.output_paths(files, out)
+    if given.list_outputs:
+        for path in outputs:
+            click.echo(os.fsencode(path))
+        return 0
+    if given.diff:
+        text = writer.diff(files, out, inputs=inputs)
+        click.echo(text, nl=False)
+        return _DIFFERENT if text else 0
+    if given.check:
+        lines = writer.check(files, out, inputs=inputs).lines
+        for line in lines:
+            click.echo(os.fsencode(line))
+        return _DIFFERENT if lines else 0
+    depfile = None
+    if given.depfile is not None:
+        content = writer.depfile_text(outputs, inputs)
+        depfile = writer.Depfile(given.depfile, content, inputs)
+    writer.write(files, out, force=given.force, depfile=depfile)
+    return 0
+
+
+def _refuse_contradictions(given: Emit) -> None:
+    reading = {"--check": given.check, "--diff": given.diff, "--list-outputs": given.list_outputs}
+    writing = {"--depfile": given.depfile is not None, "--force": given.force}
+    printing = {"--out -": given.out == "-"}
+    for first, others in (
+        (reading, writing | printing),
+        (printing, writing),
+        ({"--list-outputs": given.list_outputs}, {"--check": given.check, "--diff": given.diff}),
+    ):
+        for one in filter(first.get, first):
+            for other in filter(others.get, others):
+                raise UsageError(Diagnostic(f"{one} and {other} contradict each other"))
+    if given.out == "":
+        raise UsageError(Diagnostic("--out is empty", hint="'.' is the current folder"))
+
+
+def _overrides(given: Emit) -> Overrides:
+    from launchgen import metadata  # noqa: PLC0415
+
+    return metadata.Overrides(
+        entry=given.entry,
+        num_warps=given.num_warps,
+        num_ctas=given.num_ctas,
+        shared=given.shared,
+        cluster=_convert("--cluster", given.cluster, metadata.parse_cluster),
+        cooperative=given.cooperative,
+        pdl=given.pdl,
+        global_scratch=_convert("--global-scratch", given.global_scratch, metadata.parse_scratch),
+        profile_scratch=_convert(
+            "--profile-scratch", given.profile_scratch, metadata.parse_scratch
+        ),
+        triton_version=_convert("--triton-version", given.triton_version, metadata.parse_version),
+    )
+
+
+def _convert(option: str, text: str | None, parse: Callable[[str], T]) -> T | None:
+    try:
+        return None if text is None else parse(text)
+    except ValueError as error:
+        raise UsageError(Diagnostic(f"{option}: {error}")) from error
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)
+
+
+@cli.command()
+@click.argument("folder", metavar="DIR")
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Compilers to run at once.  [default: one for each processor]",
+)
+def build(folder: str, jobs: int | None) -> int:
+    """Compile the launchers that were emitted to DIR.
+
+    The environment says with what: CC (gcc, clang or nvcc), CPPFLAGS, CFLAGS and LDFLAGS, and
+    PYTHON for the interpreter whose headers the Python module needs.
+    """
+    from launchgen import toolchain  # noqa: PLC0415
+
+    planned = toolchain.plan_build(Path(folder), environment=os.environ)
+    with _progress(len(planned.jobs)) as progress:
+        steps = toolchain.run_build(
+            planned, parallel=jobs or os.cpu_count() or 1, progress=progress
+        )
+    for step in steps:
+        click.echo(step.text, nl=False, err=True)
+    return 0
+
+
+@contextlib.contextmanager
+def _progress(steps: int) -> Iterator[Callable[[Step], None]]:
+    """Show steps on standard error: as a bar on a terminal, else one line for each."""
+    if not sys.stderr.isatty():
+        yield lambda step: None if step.status else click.echo(f"built {step.product}", err=True)
+        return
+    with click.progressbar(length=steps, label="building", file=sys.stderr) as bar:
+        yield lambda _: bar.update(1)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command (default: the process's) and return its exit code."""
+    with _ending_on_signals():
+        try:
+            code = _run(sys.argv[1:] if arguments is None else list(arguments))
+            # Now, while a full disk or a closed pipe can still be reported.
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            _drop_output()
+            code = _BY_SIGNAL + signal.SIGPIPE
+        except (KeyboardInterrupt, click.Abort):
+            code = _BY_SIGNAL + signal.SIGINT
+        except OSError as error:
+            _drop_output()
+            code = _fail(f"{error.strerror or error}: {error.filename or 'standard output'}")
+        except MemoryError:
+            code = _fail("out of memory")
+        except RecursionError:
+            code = _fail("the input is nested too deeply")
+        except Exception as error:
+            code = _fail(f"internal error, a bug in {PROGRAM}: {_describe(error)}")
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        with cli.make_context(PROGRAM, arguments) as ctx:
+            result: Any = cli.invoke(ctx)
+            return int(result or 0)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except LaunchgenError as error:
+        click.echo(str(error), err=True)
+        return error.exit_code
+
+
+def _describe(error: Exception) -> str:
+    """Return what went wrong and where in the program, on one line."""
+    import traceback  # noqa: PLC0415
+
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+
+
+def _fail(message: str) -> int:
+    click.echo(str(Diagnostic(message)), err=True)
+    return _BROKEN
+
+
+def _drop_output() -> None:
+    """Point standard output at nothing: the interpreter flushes it once more when it ends."""
+    with contextlib.suppress(OSError, ValueError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)
+
+
+@contextlib.contextmanager
+def _ending_on_signals() -> Iterator[None]:
+    """Turn signals that end a process into exceptions, so that temporary files are removed."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise SystemExit(_BY_SIGNAL + number)
+
+    old = {
+        number: signal.signal(number, end)
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        # Only the main thread may, and nohup's wish is not overruled.
+        if threading.current_thread() is threading.main_thread()
+        and signal.getsignal(number) is signal.SIG_DFL
+    }
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)

@@ -1,0 +1,63 @@
+"""What the example program passes: the least that a launch accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from launchgen.metadata import LaunchMetadata
+from launchgen.plan import PlanDeclaration, PlanExample, PlanParameter, PlanScratch
+
+
+def example_grid(metadata: LaunchMetadata) -> tuple[int, int, int]:
+    """Return the smallest grid: one program, or one cluster where the grid counts blocks."""
+    return (1, 1, 1) if metadata.grid_counts_clusters else metadata.cluster
+
+
+def example_call(
+    own: tuple[PlanDeclaration, ...],
+    scratch: tuple[PlanScratch, ...],
+    parameters: tuple[PlanParameter, ...],
+) -> Iterator[PlanExample]:
+    """Yield the arguments of the call, in the order of the prototype."""
+    for declaration in own:
+        yield _value(_OWN.get(declaration.name, declaration.name), declaration.name)
+    for part in scratch:
+        yield PlanExample(
+            value_c=part.public,
+            cast_c="void *",
+            note=part.what,
+            is_value=False,
+            is_buffer=False,
+            is_scratch=True,
+        )
+    for parameter in parameters:
+        yield _argument(parameter)
+
+
+_OWN = {
+    "stream": "NULL",
+    "grid_x": "GRID_X",
+    "grid_y": "GRID_Y",
+    "grid_z": "GRID_Z",
+}
+
+
+def _argument(parameter: PlanParameter) -> PlanExample:
+    if parameter.is_pointer:
+        return PlanExample(
+            value_c="",
+            cast_c=parameter.public_c,
+            note=parameter.note,
+            is_value=False,
+            is_buffer=True,
+            is_scratch=False,
+        )
+    if parameter.is_memory:
+        return _value(parameter.argument, parameter.note)
+    return _value("1" if parameter.is_one else "0", parameter.note)
+
+
+def _value(value_c: str, note: str) -> PlanExample:
+    return PlanExample(
+        value_c=value_c, cast_c="", note=note, is_value=True, is_buffer=False, is_scratch=False
+    )

@@ -1,0 +1,80 @@
+"""The closed set of text filters: how data becomes text that cannot leave its place.
+
+Whatever a signature, a file name or metadata holds, a filter's result stays inside the comment,
+the string or the recipe that it is printed into.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Final
+
+_PRINTABLE: Final = re.compile(r"[^\x20-\x7e]")
+_PLAIN: Final = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\?')
+_BYTES_PER_LINE: Final = 12
+_HEX: Final = tuple(f"0x{byte:02x}" for byte in range(256))
+
+
+def c_string(text: str) -> str:
+    r"""Return a C string literal of the text's UTF-8 bytes, quotes included.
+
+    Escapes are octal, of three digits always: a hexadecimal one would swallow a digit behind it.
+    A question mark is escaped too, against trigraphs.
+    """
+    escaped = "".join(
+        chr(byte) if byte in _PLAIN else f"\\{byte:03o}"
+        for byte in text.encode("utf-8", "surrogateescape")
+    )
+    return f'"{escaped}"'
+
+
+def c_comment(text: str) -> str:
+    r"""Return the text as it may stand in a C comment: ASCII, on one line, without an end of it."""
+    return _visible(text).replace("*/", "* /").replace("/*", "/ *")
+
+
+def hash_comment(text: str) -> str:
+    """Return the text as it may stand behind a ``#``: ASCII, on one line."""
+    return _visible(text)
+
+
+def c_bytes(data: bytes) -> str:
+    """Return the elements of a C array, twelve to a line, indented."""
+    lines = (
+        "    " + ", ".join(_HEX[byte] for byte in data[start : start + _BYTES_PER_LINE]) + ","
+        for start in range(0, len(data), _BYTES_PER_LINE)
+    )
+    return "\n".join(lines)
+
+
+@cache
+def fragment(name: str) -> str:
+    """Return a fragment of the runtime, hand-written C, without its last newline."""
+    text = (files("launchgen") / "templates" / "runtime" / f"{name}.c").read_text("ascii")
+    return text.rstrip("\n")
+
+
+def _visible(text: str) -> str:
+    # A backslash at the end of a line would join the next one to the comment.
+    escaped = _PRINTABLE.sub(lambda match: _escape(match[0]), text)
+    return f"{escaped} " if escaped.endswith("\\") else escaped
+
+
+def _escape(character: str) -> str:
+    return f"\\u{{{ord(character):x}}}"
+
+
+FILTERS: Final[Mapping[str, Callable[..., str]]] = MappingProxyType(
+    {
+        "c_string": c_string,
+        "c_comment": c_comment,
+        "hash_comment": hash_comment,
+        "c_bytes": c_bytes,
+        "fragment": fragment,
+    }
+)
+"""What templates may use, by name."""

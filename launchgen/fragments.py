@@ -1,0 +1,70 @@
+"""The runtime's fragments: hand-written C under ``templates/runtime/``, in the order of output.
+
+A fragment defines what later ones use.  Every function in it is used wherever it is printed, so
+that the output compiles without a warning about unused code; what is needed less often is a
+fragment of its own.  To add one, add a row and the file ``templates/runtime/NAME.c``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+FRAGMENTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "prologue": (),
+        "cuda_types": (),
+        "error": (),
+        "kernel": (),
+        "cuda_driver": (),
+        "context": (),
+        "image": (),
+        "handle": (),
+        "launch": (),
+        "hints": (),
+        "scratch": (),
+        "round": (),
+        "round_fp16": ("round",),
+        "round_bf16": ("round",),
+        "python_module": (),
+        "python_argument": (),
+        "python_take_exception": (),
+        "python_explain": ("python_argument", "python_take_exception"),
+        "python_wrong_kind": ("python_argument",),
+        "python_gather": (),
+        "python_grid": (),
+        "python_function": (),
+        "python_signed": ("python_explain", "python_wrong_kind"),
+        "python_unsigned": ("python_explain", "python_wrong_kind"),
+        "python_bool": ("python_unsigned",),
+        "python_double": ("python_explain", "python_wrong_kind"),
+        "python_too_large": ("python_argument",),
+        "python_address": ("python_argument",),
+        "python_pointer": (
+            "python_address",
+            "python_explain",
+            "python_take_exception",
+            "python_wrong_kind",
+        ),
+        "python_bytes": ("python_explain", "python_wrong_kind"),
+        "python_tensor_map": ("python_address", "python_bytes"),
+        "python_tuple": ("python_wrong_kind",),
+        "python_scratch": ("python_pointer", "scratch"),
+        "python_allocator": (),
+        "python_exec": (),
+    }
+)
+"""What each fragment needs besides those that are always there, by name, in order of output."""
+
+
+def resolve(wanted: Iterable[str]) -> tuple[str, ...]:
+    """Return the wanted fragments and all they need, each once, in order of output."""
+    found: set[str] = set()
+    pending = list(wanted)
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending += FRAGMENTS[name]
+    return tuple(name for name in FRAGMENTS if name in found)

@@ -1,0 +1,114 @@
+"""Signature to the C launcher's parameters: a name, a type and storage bits for every leaf."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from launchgen.abi import Slot, SlotRole
+from launchgen.naming import PREFIX_ARGUMENT, PREFIX_SLOT, CIdentifier, free_c_name
+from launchgen.plan import PlanParameter
+from launchgen.signature import (
+    BytesType,
+    Constant,
+    DescriptorType,
+    Hint,
+    Leaf,
+    PointerType,
+    ScalarType,
+    Signature,
+    TensorMapType,
+    TupleType,
+    leaves,
+)
+
+_TENSOR_MAP: Final = (128, 64)
+"""Bytes and alignment of a tensor map's slot."""
+
+
+class _Passing(NamedTuple):
+    """How a value of a type goes from the caller to its slot."""
+
+    public_c: str
+    slot_c: str
+    size: int
+    align: int
+    round_c: str = ""
+
+
+def c_parameters(
+    signature: Signature, kernel_slots: tuple[Slot, ...], *, own: tuple[str, ...]
+) -> tuple[PlanParameter, ...]:
+    """Return a parameter for each leaf that is no constant, in source order.
+
+    ``own`` are the names that the prototype already uses for the launcher's own parameters.
+    """
+    passed = {slot.path for slot in kernel_slots if slot.role is SlotRole.ARGUMENT}
+    taken = set(own)
+    found = []
+    for leaf in leaves(signature):
+        if isinstance(leaf.argument.type, Constant):
+            continue
+        label = leaf_label(signature, leaf.path)
+        public = free_c_name(label.replace(".", "_"), taken=taken)
+        taken.add(public)
+        found.append(_parameter(leaf, label, public, is_passed=leaf.path in passed))
+    return tuple(found)
+
+
+def leaf_label(signature: Signature, path: tuple[int, ...]) -> str:
+    """Return a leaf's name in the signature's words: ``n``, ``ptrs.1.0``."""
+    return ".".join((signature.names[path[0]], *map(str, path[1:])))
+
+
+def _parameter(leaf: Leaf, label: str, public: CIdentifier, *, is_passed: bool) -> PlanParameter:
+    argument = leaf.argument
+    passing = _passing(leaf)
+    hint = f":{argument.hint.value}" if argument.hint else ""
+    declared = f"{argument.type}{hint}"
+    return PlanParameter(
+        label=label,
+        index=leaf.path[0],
+        declared=declared,
+        note=f"{label}: {declared}",
+        public_c=passing.public_c,
+        public=public,
+        argument=CIdentifier(f"{PREFIX_ARGUMENT}{public}"),
+        slot_c=passing.slot_c,
+        storage_c=passing.slot_c.rstrip(),
+        slot=CIdentifier(f"{PREFIX_SLOT}{public}"),
+        is_pointer=isinstance(argument.type, PointerType),
+        is_scalar=isinstance(argument.type, ScalarType),
+        is_struct=isinstance(argument.type, BytesType),
+        is_tensor_map=isinstance(argument.type, TensorMapType),
+        is_memory=isinstance(argument.type, BytesType | TensorMapType),
+        size=passing.size,
+        align=passing.align,
+        rounds=bool(passing.round_c),
+        round_c=passing.round_c,
+        is_passed=is_passed,
+        is_divisible=argument.hint is Hint.DIVISIBLE_BY_16,
+        is_one=argument.hint is Hint.EQUALS_1,
+    )
+
+
+def _passing(leaf: Leaf) -> _Passing:
+    kind = leaf.argument.type
+    match kind:
+        case PointerType():
+            pointee = kind.pointee.pointee_c if kind.depth == 1 else "void"
+            const = "const " * kind.read_only
+            return _Passing(f"{const}{pointee} *", "uint64_t ", 8, 8)
+        case ScalarType(scalar):
+            return _Passing(
+                f"{scalar.carrier_c} ",
+                f"{scalar.storage_c} ",
+                scalar.size,
+                scalar.size,
+                scalar.round_c,
+            )
+        case BytesType(size, align):
+            return _Passing("const void *", "const void *", size, align)
+        case TensorMapType():
+            return _Passing("const void *", "const void *", *_TENSOR_MAP)
+        case Constant() | DescriptorType() | TupleType():
+            raise AssertionError(f"not a parameter: {kind}")

@@ -1,0 +1,354 @@
+"""The record that templates print: every decision, as identifiers, type names, numbers, booleans.
+
+A plan describes one launcher.  It knows every C type and name, the order of everything and which
+parts exist; it knows nothing of Jinja, of folders, of this machine or of the time.  Every field
+says where it lands in the output.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from launchgen.naming import CIdentifier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Banner:
+    """The comment on top of every file: what made it, from what, how to make it again."""
+
+    signature: str
+    """Name and canonical signature, or their first line where they are long."""
+    signature_rest: tuple[str, ...]
+    """The further lines, each cut behind an argument."""
+    target: str
+    sources: tuple[str, ...]
+    """``name  sha256:…`` of each file that was read, and of the image."""
+    regenerate: str
+    """The command line, without an output folder."""
+    version: str
+    """Of launchgen; printed where ``has_version``."""
+    has_version: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanParameter:
+    """A leaf of the signature that a caller passes: one C parameter, one slot or none."""
+
+    label: str
+    """In the signature's words, in messages: ``ptrs[1][0]``."""
+    index: int
+    """Index of the source argument, in messages."""
+    declared: str
+    """Type and hint as in a signature, in messages."""
+    note: str
+    """``name: type``, the comment that ties a line of C to the signature."""
+    public_c: str
+    """Type in the C prototype, up to the name: ``float *``, ``int32_t ``."""
+    public: CIdentifier
+    """Name in the C prototype."""
+    argument: CIdentifier
+    """Name of the parameter inside the C source."""
+    slot_c: str
+    """Type of the storage bits, up to the name."""
+    storage_c: str
+    """The same type alone, as in a cast."""
+    slot: CIdentifier
+    """Name of the storage bits."""
+    is_pointer: bool
+    is_scalar: bool
+    is_struct: bool
+    is_tensor_map: bool
+    is_memory: bool
+    """A struct or a tensor map: passed by address."""
+    size: int
+    """Bytes of the slot."""
+    align: int
+    """Of a struct or a tensor map, in bytes."""
+    rounds: bool
+    """Whether the storage bits come out of ``round_c``, which can refuse."""
+    round_c: str
+    is_passed: bool
+    """Whether it has a slot in the kernel; an argument hinted ``:1`` has none."""
+    is_divisible: bool
+    """Whether a value must be divisible by 16."""
+    is_one: bool
+    """Whether a value must be 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanDeclaration:
+    """One parameter of a C function."""
+
+    type_c: str
+    """Type, up to the name."""
+    name: CIdentifier
+    note: str
+    """What it stands for in the signature; printed where ``has_note``."""
+    has_note: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanScratch:
+    """Scratch memory that the kernel needs from the caller."""
+
+    what: str
+    """In messages: ``global scratch``."""
+    public: CIdentifier
+    """Name of the parameter and part of the size function's name."""
+    slot: CIdentifier
+    size: int
+    """Bytes for one block."""
+    align: int
+    """Of the buffer, in bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSlot:
+    """One entry of the array that the driver reads: the address of a slot's bits."""
+
+    slot: CIdentifier
+    is_memory: bool
+    """Whether the variable holds an address of the bits, not the bits."""
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanLimits:
+    """Limits of the target: of the grid in blocks, of clusters, of memory in bytes."""
+
+    grid_x: int
+    grid_y: int
+    grid_z: int
+    portable_cluster: int
+    default_shared: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanAttribute:
+    """One launch attribute: its id's name in the runtime and the words of its value."""
+
+    id_c: str
+    value_c: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanKernel:
+    """What a launch of the kernel needs beside its arguments.  Sizes are in bytes."""
+
+    entry: str
+    threads: int
+    shared: int
+    cluster_x: int
+    cluster_y: int
+    cluster_z: int
+    cluster_size: int
+    grid_counts_clusters: bool
+    has_clusters: bool
+    attributes: tuple[PlanAttribute, ...]
+    has_attributes: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanExample:
+    """One argument of the call in the example program."""
+
+    value_c: str
+    """The value, or the name of the scratch memory."""
+    cast_c: str
+    """Type of the parameter, as in a cast."""
+    note: str
+    is_value: bool
+    is_buffer: bool
+    is_scratch: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanImage:
+    """The compiled kernel: printed into the source, or included from a copy beside it."""
+
+    file: str
+    """Name of the copy."""
+    content: bytes
+    size: int
+    is_inline: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanUnpack:
+    """One tuple of the Python call, taken apart into an array of its elements."""
+
+    object: str
+    """C expression of the tuple."""
+    array: CIdentifier
+    count: int
+    capacity: int
+    """Length of the array: the count, but at least 1."""
+    entry: int
+    """Its row in the table for messages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanConversion:
+    """A leaf of the Python call, turned into the storage bits of a parameter."""
+
+    parameter: PlanParameter
+    object: str
+    """C expression of the Python object."""
+    entry: int
+    """Its row in the table for messages."""
+    wide: CIdentifier
+    """Name of a scalar's value before it is narrowed to storage bits."""
+    storage: CIdentifier
+    """Name of a struct's or tensor map's own copy."""
+    wide_c: str
+    convert_c: str
+    limits_c: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanAllocation:
+    """Scratch memory that the Python launcher asks the allocator for."""
+
+    scratch: PlanScratch
+    buffer: CIdentifier
+    """Name of the object that keeps the memory alive."""
+    entry: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanEntry:
+    """A row of the table that messages of the Python launcher name arguments from."""
+
+    index: int
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanKeyword:
+    """One parameter of the Python function, in order."""
+
+    name: CIdentifier
+    hint: str
+    """Type in the stub."""
+    is_constant: bool
+    """It may be left out."""
+    is_trailing: bool
+    """So may everything after it: it has a default where arguments are given by position."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanPython:
+    """The Python module: names, conversion steps in order, messages."""
+
+    keywords: tuple[PlanKeyword, ...]
+    count: int
+    required: int
+    """How many positional arguments a call needs."""
+    grid: int
+    """Index of the argument ``grid``."""
+    stream: int
+    arguments: tuple[str, ...]
+    """The signature, argument by argument."""
+    has_arguments: bool
+    entries: tuple[PlanEntry, ...]
+    has_entries: bool
+    unpacks: tuple[PlanUnpack, ...]
+    """Outer tuples first."""
+    conversions: tuple[PlanConversion, ...]
+    allocations: tuple[PlanAllocation, ...]
+    has_inner_constants: bool
+    """Whether a constant stands before the last run-time argument."""
+    num_warps: int
+    num_ctas: int
+    is_cooperative: bool
+    is_pdl: bool
+    global_scratch_size: int
+    """Bytes for one block; the alignment is the buffer's."""
+    global_scratch_align: int
+    profile_scratch_size: int
+    profile_scratch_align: int
+    triton_version: str
+    has_triton_version: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchPlan:
+    """Everything decided about one launcher."""
+
+    name: CIdentifier
+    guard: CIdentifier
+    banner: Banner
+    target: str
+    limits: PlanLimits
+    kernel: PlanKernel
+    image: PlanImage | None
+    has_image: bool
+    takes_function: bool
+    """Whether the caller hands over the loaded kernel: there is no image."""
+    is_standalone: bool
+    """Whether each source carries everything, its header included, to be printed alone."""
+    prototype: tuple[PlanDeclaration, ...]
+    """Parameters of ``NAME_launch`` in the header."""
+    definition: tuple[PlanDeclaration, ...]
+    """The same inside the C source, where a user's name stands behind a prefix."""
+    core: tuple[PlanDeclaration, ...]
+    """Parameters of the function that both launchers call: storage bits."""
+    parameters: tuple[PlanParameter, ...]
+    scratch: tuple[PlanScratch, ...]
+    has_scratch: bool
+    null_slots: tuple[CIdentifier, ...]
+    """Hidden slots without a need: the kernel gets null there."""
+    slots: tuple[PlanSlot, ...]
+    has_slots: bool
+    has_hints: bool
+    slot_bytes: int
+    """Of the whole parameter list."""
+    example: tuple[PlanExample, ...]
+    """Arguments of the example's call, in the order of ``prototype``."""
+    example_x: int
+    """Grid of the example: the smallest that is allowed."""
+    example_y: int
+    example_z: int
+    uses_buffers: bool
+    """Whether the example allocates device memory."""
+    unhinted: tuple[str, ...]
+    """Pointers that carry no ``:16``, as the header's comment lists them."""
+    has_unhinted: bool
+    fragments: tuple[str, ...]
+    """Of the runtime, in order, that the C launcher needs."""
+    python_fragments: tuple[str, ...]
+    """Of the runtime, in order, that the Python launcher needs."""
+    python: PlanPython
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanProduct:
+    """One thing that the build scripts compile."""
+
+    summary: str
+    make_file: str
+    """Name of the product, as a Makefile writes it."""
+    sh_file: str
+    """The same, as a shell script writes it."""
+    target: CIdentifier
+    """Name of the variable or rule that stands for it."""
+    sources: str
+    """Names of the C files, which hold no blank."""
+    inputs: str
+    """Everything that it has to be made again for: sources, headers, the image."""
+    flags: str
+    host_flags: str
+    """Flags of the host compiler, where it is called itself."""
+    nvcc_flags: str
+    """Flags of nvcc instead, which calls the host compiler."""
+    libraries: str
+    needs_python: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanBuild:
+    """What the build scripts compile, in order."""
+
+    products: tuple[PlanProduct, ...]
+    needs_python: bool

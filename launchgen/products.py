@@ -1,0 +1,48 @@
+"""LaunchPlan and artifacts to what the build scripts compile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from launchgen.artifacts import Artifact, Face
+from launchgen.naming import CIdentifier
+from launchgen.plan import LaunchPlan, PlanBuild, PlanProduct
+
+
+def plan_build(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> PlanBuild:
+    """Return every product of the artifacts that are emitted together."""
+    products = tuple(_products(plan, artifacts))
+    return PlanBuild(products=products, needs_python=any(p.needs_python for p in products))
+
+
+def _products(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> Iterator[PlanProduct]:
+    is_copied = plan.image is not None and not plan.image.is_inline
+    copies = (plan.image.file,) if plan.image is not None and is_copied else ()
+    emitted = tuple(
+        output.file.format(name=plan.name) for artifact in artifacts for output in artifact.outputs
+    )
+    for artifact in artifacts:
+        face = artifact.face
+        if face is None:
+            continue
+        outputs = tuple(output.file.format(name=plan.name) for output in artifact.outputs)
+        companions = tuple(name.format(name=plan.name) for name in face.companions)
+        sources = (*(name for name in outputs if name.endswith(".c")), *companions)
+        headers = tuple(name for name in emitted if name.endswith(".h"))
+        yield PlanProduct(
+            summary=face.summary,
+            make_file=_file(plan, face, "$(SUFFIX)"),
+            sh_file=_file(plan, face, "$suffix"),
+            target=CIdentifier(artifact.name),
+            sources=" ".join(sources),
+            inputs=" ".join((*sources, *headers, *copies)),
+            flags=" ".join(face.flags),
+            host_flags=" ".join((*face.plain_flags, *face.host_flags)),
+            nvcc_flags=" ".join((*face.nvcc_flags, *face.forwarded_flags)),
+            libraries=" ".join(face.libraries),
+            needs_python=face.needs_python,
+        )
+
+
+def _file(plan: LaunchPlan, face: Face, suffix: str) -> str:
+    return face.file.format(name=plan.name, suffix=suffix)

@@ -1,0 +1,196 @@
+"""Signature and parameters to the Python module: keywords, tuples, conversions, messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from launchgen.metadata import LaunchMetadata
+from launchgen.naming import PREFIX_OBJECT, CIdentifier, free_python_name
+from launchgen.parameters import leaf_label
+from launchgen.plan import (
+    PlanAllocation,
+    PlanConversion,
+    PlanEntry,
+    PlanKeyword,
+    PlanParameter,
+    PlanPython,
+    PlanScratch,
+    PlanUnpack,
+)
+from launchgen.signature import (
+    Argument,
+    BytesType,
+    Constant,
+    DescriptorType,
+    PointerType,
+    ScalarType,
+    Signature,
+    TensorMapType,
+    TupleType,
+)
+
+_POINTER = "lg_pointer_from_object"
+_OWN = ("grid", "stream", "function")
+"""Names that no argument may have, whether this module uses them or not."""
+
+
+class _Node(NamedTuple):
+    """An argument or tuple element that is no constant."""
+
+    path: tuple[int, ...]
+    argument: Argument
+    object: str
+
+
+def plan_python(
+    signature: Signature,
+    metadata: LaunchMetadata,
+    parameters: tuple[PlanParameter, ...],
+    *,
+    scratch: tuple[PlanScratch, ...],
+    has_image: bool,
+) -> PlanPython:
+    """Decide how a Python call becomes storage bits.
+
+    ``parameters`` are those of the C launcher, in the order of the signature's leaves.
+    """
+    own = _OWN[:2] if has_image else (_OWN[2], *_OWN[:2])
+    nodes = tuple(_nodes(signature.arguments, (), len(own)))
+    keywords = (*_own_keywords(own), *_keywords(signature))
+    required = max(i for i, keyword in enumerate(keywords) if not keyword.is_constant) + 1
+    entries = tuple(_entries(signature, nodes))
+    return PlanPython(
+        keywords=keywords,
+        count=len(keywords),
+        required=required,
+        grid=own.index("grid"),
+        stream=own.index("stream"),
+        arguments=tuple(map(str, signature.arguments)),
+        has_arguments=bool(signature.arguments),
+        entries=entries,
+        has_entries=bool(entries or scratch),
+        unpacks=tuple(_unpacks(nodes)),
+        conversions=tuple(_conversions(nodes, parameters)),
+        allocations=tuple(
+            PlanAllocation(
+                scratch=part,
+                buffer=CIdentifier(f"{PREFIX_OBJECT}{part.public}"),
+                entry=len(nodes) + number,
+            )
+            for number, part in enumerate(scratch)
+        ),
+        has_inner_constants=any(k.is_constant for k in keywords[:required]),
+        num_warps=metadata.num_warps,
+        num_ctas=metadata.num_ctas,
+        is_cooperative=metadata.cooperative,
+        is_pdl=metadata.pdl,
+        global_scratch_size=metadata.global_scratch.size,
+        global_scratch_align=metadata.global_scratch.align,
+        profile_scratch_size=metadata.profile_scratch.size,
+        profile_scratch_align=metadata.profile_scratch.align,
+        triton_version=".".join(map(str, metadata.triton_version or ())),
+        has_triton_version=metadata.triton_version is not None,
+    )
+
+
+def _nodes(arguments: tuple[Argument, ...], path: tuple[int, ...], own: int) -> Iterator[_Node]:
+    for index, argument in enumerate(arguments):
+        here = (*path, index)
+        if isinstance(argument.type, Constant):
+            continue
+        place = f"{_array(path)}[{index}]" if path else f"row[{own + index}]"
+        yield _Node(here, argument, place)
+        if isinstance(argument.type, TupleType):
+            yield from _nodes(argument.type.elements, here, own)
+
+
+def _array(path: tuple[int, ...]) -> CIdentifier:
+    """Return the name of the array that a tuple is taken apart into; paths keep them apart."""
+    return CIdentifier(PREFIX_OBJECT + "_".join(map(str, path)))
+
+
+def _own_keywords(own: tuple[str, ...]) -> Iterator[PlanKeyword]:
+    hints = {"grid": "_Grid", "stream": "_Stream", "function": "int"}
+    for name in own:
+        yield PlanKeyword(
+            name=CIdentifier(name), hint=hints[name], is_constant=False, is_trailing=False
+        )
+
+
+def _keywords(signature: Signature) -> Iterator[PlanKeyword]:
+    taken = set(_OWN)
+    constants = [isinstance(argument.type, Constant) for argument in signature.arguments]
+    for index, (name, argument) in enumerate(
+        zip(signature.names, signature.arguments, strict=True)
+    ):
+        free = free_python_name(name, taken=taken)
+        taken.add(free)
+        yield PlanKeyword(
+            name=free,
+            hint=_stub_type(argument),
+            is_constant=constants[index],
+            is_trailing=all(constants[index:]),
+        )
+
+
+def _stub_type(argument: Argument) -> str:
+    kind = argument.type
+    match kind:
+        case PointerType():
+            return "_Pointer"
+        case ScalarType(scalar):
+            return scalar.python
+        case BytesType():
+            return "bytes | bytearray | memoryview"
+        case TensorMapType():
+            return "bytes | bytearray | memoryview | _TensorMap"
+        case TupleType(elements):
+            return f"tuple[{', '.join(map(_stub_type, elements)) or '()'}]"
+        case Constant() | DescriptorType():
+            return "object"
+
+
+def _entries(signature: Signature, nodes: tuple[_Node, ...]) -> Iterator[PlanEntry]:
+    for node in nodes:
+        hint = f":{node.argument.hint.value}" if node.argument.hint else ""
+        yield PlanEntry(
+            index=node.path[0],
+            name=leaf_label(signature, node.path),
+            type=f"{node.argument.type}{hint}",
+        )
+
+
+def _unpacks(nodes: tuple[_Node, ...]) -> Iterator[PlanUnpack]:
+    for entry, node in enumerate(nodes):
+        if isinstance(node.argument.type, TupleType):
+            count = len(node.argument.type.elements)
+            yield PlanUnpack(
+                object=node.object,
+                array=_array(node.path),
+                count=count,
+                capacity=max(count, 1),
+                entry=entry,
+            )
+
+
+def _conversions(
+    nodes: tuple[_Node, ...], parameters: tuple[PlanParameter, ...]
+) -> Iterator[PlanConversion]:
+    remaining = iter(parameters)
+    for entry, node in enumerate(nodes):
+        kind = node.argument.type
+        if isinstance(kind, TupleType):
+            continue
+        parameter = next(remaining)
+        scalar = kind.scalar if isinstance(kind, ScalarType) else None
+        yield PlanConversion(
+            parameter=parameter,
+            object=node.object,
+            entry=entry,
+            wide=CIdentifier(f"wide_{parameter.public}"),
+            storage=CIdentifier(f"copy_{parameter.public}"),
+            wide_c=scalar.python_wide_c if scalar else "",
+            convert_c=scalar.python_convert_c if scalar else "",
+            limits_c=scalar.python_limits_c if scalar else "",
+        )

@@ -1,0 +1,90 @@
+"""LaunchPlan and artifacts to files in memory, through the one Jinja environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import jinja2
+
+from launchgen.artifacts import Artifact
+from launchgen.filters import FILTERS
+from launchgen.plan import LaunchPlan
+from launchgen.products import plan_build
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedFile:
+    """One file of the output."""
+
+    name: str
+    """Inside the output folder."""
+    content: bytes
+    artifact: str
+    """Name of the artifact that it belongs to; empty for a copied image."""
+    executable: bool = False
+    copied: bool = False
+    """An image beside the sources that include it.  It has no banner: it is launchgen's own where
+    its sha256 stands in the banner of a generated file of the folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedFiles:
+    """What one command makes, copied images first."""
+
+    files: tuple[GeneratedFile, ...]
+
+
+def render(plan: LaunchPlan, *, artifacts: tuple[Artifact, ...]) -> GeneratedFiles:
+    """Render every output of the artifacts, in the order of their table.
+
+    A standalone plan's headers are not rendered: its sources contain them.
+    """
+    return GeneratedFiles((*_copies(plan, artifacts), *_outputs(plan, artifacts)))
+
+
+def _copies(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> Iterator[GeneratedFile]:
+    has_launcher = any(artifact.face is not None for artifact in artifacts)
+    if plan.image is not None and not plan.image.is_inline and has_launcher:
+        yield GeneratedFile(plan.image.file, plan.image.content, artifact="", copied=True)
+
+
+def _outputs(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> Iterator[GeneratedFile]:
+    build = plan_build(plan, artifacts)
+    for artifact in artifacts:
+        for output in artifact.outputs:
+            if output.header and plan.is_standalone:
+                continue
+            template = _environment().get_template(output.template)
+            text = template.render(plan=plan, artifact=artifact, build=build)
+            yield GeneratedFile(
+                name=output.file.format(name=plan.name),
+                content=text.encode("ascii"),
+                artifact=artifact.name,
+                executable=output.executable,
+            )
+
+
+def _finalize(value: object) -> object:
+    """Refuse what would print as a Python word into C: None, True, a tuple."""
+    if isinstance(value, jinja2.Undefined):
+        return value
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise TypeError(f"a template may print str and int only, not {value!r}")
+    return value
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("launchgen"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+        finalize=_finalize,
+    )
+    environment.filters.update(FILTERS)
+    return environment

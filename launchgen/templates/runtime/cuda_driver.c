@@ -1,0 +1,168 @@
+/* The driver is found when it is first needed, so that this file links without it and loads on a
+ * machine that has none. Entry points are asked for by their exported names, whose prototypes
+ * never change; those that some drivers lack stay NULL. */
+typedef struct lg_driver {
+    int (*init)(unsigned int flags);
+    int (*get_error_name)(int status, const char **text);
+    int (*get_error_string)(int status, const char **text);
+    int (*device_count)(int *count);
+    int (*context_current)(void **context);
+    int (*context_set)(void *context);
+    int (*context_push)(void *context);
+    int (*context_pop)(void **context);
+    int (*context_device)(int *device);
+    int (*primary_retain)(void **context, int device);
+    int (*stream_context)(void *stream, void **context);
+    int (*launch_plain)(void *function, unsigned int grid_x, unsigned int grid_y,
+                        unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                        unsigned int block_z, unsigned int shared_bytes, void *stream,
+                        void **slots, void **extra);
+    int (*launch)(const lg_launch_config *config, void *function, void **slots, void **extra);
+    int (*device_attribute)(int *value, int attribute, int device);
+    int (*function_get)(int *value, int attribute, void *function);
+    int (*function_set)(void *function, int attribute, int value);
+    int (*kernel_get)(int *value, int attribute, void *kernel, int device);
+    int (*kernel_set)(int attribute, int value, void *kernel, int device);
+    int (*kernel_function)(void **function, void *kernel);
+    int (*library_load)(void **library, const void *image, int *jit_options, void **jit_values,
+                        unsigned int jit_count, int *options, void **values, unsigned int count);
+    int (*library_unload)(void *library);
+    int (*library_kernel)(void **kernel, void *library, const char *entry);
+    int (*module_load)(void **module, const void *image);
+    int (*module_unload)(void *module);
+    int (*module_function)(void **function, void *module, const char *entry);
+    int (*pointer_attribute)(void *value, int attribute, uint64_t pointer);
+} lg_driver;
+
+typedef struct lg_entry_point {
+    const char *symbol;
+    size_t offset;
+    int required;
+} lg_entry_point;
+
+#define LG_ENTRY(member, symbol, required) {symbol, offsetof(lg_driver, member), required}
+
+static const lg_entry_point lg_entry_points[] = {
+    LG_ENTRY(init, "cuInit", 1),
+    LG_ENTRY(get_error_name, "cuGetErrorName", 1),
+    LG_ENTRY(get_error_string, "cuGetErrorString", 1),
+    LG_ENTRY(device_count, "cuDeviceGetCount", 1),
+    LG_ENTRY(context_current, "cuCtxGetCurrent", 1),
+    LG_ENTRY(context_set, "cuCtxSetCurrent", 1),
+    LG_ENTRY(context_push, "cuCtxPushCurrent_v2", 1),
+    LG_ENTRY(context_pop, "cuCtxPopCurrent_v2", 1),
+    LG_ENTRY(context_device, "cuCtxGetDevice", 1),
+    LG_ENTRY(primary_retain, "cuDevicePrimaryCtxRetain", 1),
+    LG_ENTRY(stream_context, "cuStreamGetCtx", 0),
+    LG_ENTRY(launch_plain, "cuLaunchKernel", 1),
+    LG_ENTRY(launch, "cuLaunchKernelEx", 0),
+    LG_ENTRY(device_attribute, "cuDeviceGetAttribute", 1),
+    LG_ENTRY(function_get, "cuFuncGetAttribute", 1),
+    LG_ENTRY(function_set, "cuFuncSetAttribute", 1),
+    LG_ENTRY(kernel_get, "cuKernelGetAttribute", 0),
+    LG_ENTRY(kernel_set, "cuKernelSetAttribute", 0),
+    LG_ENTRY(kernel_function, "cuKernelGetFunction", 0),
+    LG_ENTRY(library_load, "cuLibraryLoadData", 0),
+    LG_ENTRY(library_unload, "cuLibraryUnload", 0),
+    LG_ENTRY(library_kernel, "cuLibraryGetKernel", 0),
+    LG_ENTRY(module_load, "cuModuleLoadData", 1),
+    LG_ENTRY(module_unload, "cuModuleUnload", 1),
+    LG_ENTRY(module_function, "cuModuleGetFunction", 1),
+    LG_ENTRY(pointer_attribute, "cuPointerGetAttribute", 1),
+};
+
+#undef LG_ENTRY
+
+/* `ready` is written last and read first; all else is constant once it is set. */
+static lg_driver lg_cuda;
+static int lg_cuda_devices;
+static int lg_cuda_ready;
+static pthread_mutex_t lg_cuda_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* Reports a failed call of the driver by its name and code; `detail` is added to the text. */
+LG_COLD
+static int lg_driver_failed(const char *kernel, const char *call, int status, const char *detail)
+{
+    const char *name = NULL;
+    const char *text = NULL;
+    if (lg_cuda.get_error_name(status, &name) != LG_SUCCESS || name == NULL)
+        name = "unknown error";
+    if (lg_cuda.get_error_string(status, &text) != LG_SUCCESS || text == NULL)
+        text = "the driver has no text for it";
+    if (status == LG_ERROR_STUB_LIBRARY)
+        text = "libcuda.so.1 is the CUDA toolkit's stub, not a driver; "
+               "take its folder off the library path";
+    lg_refuse(status, "%s: %s failed: %s (%d): %s%s", kernel, call, name, status, text, detail);
+    lg_last_failure.refused = 0;
+    return status;
+}
+
+/* Drivers before CUDA 11.6 have no cuLaunchKernelEx; without attributes the older call does. */
+static int lg_launch_without_attributes(const lg_launch_config *config, void *function,
+                                        void **slots, void **extra)
+{
+    if (config->attribute_count != 0)
+        return LG_ERROR_NOT_SUPPORTED;
+    return lg_cuda.launch_plain(function, config->grid_x, config->grid_y, config->grid_z,
+                                config->block_x, config->block_y, config->block_z,
+                                config->shared_bytes, config->stream, slots, extra);
+}
+
+static int lg_find_entry_points(const char *kernel, void *library, lg_driver *found)
+{
+    for (size_t i = 0; i < sizeof lg_entry_points / sizeof lg_entry_points[0]; i++) {
+        const lg_entry_point *entry = &lg_entry_points[i];
+        void *symbol = dlsym(library, entry->symbol);
+        if (symbol == NULL && entry->required)
+            return lg_refuse(LG_ERROR_SYMBOL_NOT_FOUND, "%s: the driver has no %s", kernel,
+                             entry->symbol);
+        memcpy((char *)found + entry->offset, &symbol, sizeof symbol);
+    }
+    if (found->launch == NULL)
+        found->launch = lg_launch_without_attributes;
+    return LG_SUCCESS;
+}
+
+static int lg_start_driver(const char *kernel)
+{
+    if (lg_cuda.init == NULL) {
+        lg_driver found;
+        void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+        if (library == NULL)
+            return lg_refuse(LG_ERROR_LIBRARY_NOT_FOUND, "%s: no NVIDIA driver: %s", kernel,
+                             dlerror());
+        int status = lg_find_entry_points(kernel, library, &found);
+        if (status != LG_SUCCESS) {
+            (void)dlclose(library);
+            return status;
+        }
+        lg_cuda = found;
+    }
+    int status = lg_cuda.init(0);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel, "cuInit", status, "");
+    status = lg_cuda.device_count(&lg_cuda_devices);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel, "cuDeviceGetCount", status, "");
+    __atomic_store_n(&lg_cuda_ready, 1, __ATOMIC_RELEASE);
+    return LG_SUCCESS;
+}
+
+/* A failed start is tried again by the next call: the fault may be gone by then. */
+LG_COLD
+static int lg_open_driver(const char *kernel)
+{
+    int status = LG_SUCCESS;
+    (void)pthread_mutex_lock(&lg_cuda_mutex);
+    if (!lg_cuda_ready)
+        status = lg_start_driver(kernel);
+    (void)pthread_mutex_unlock(&lg_cuda_mutex);
+    return status;
+}
+
+static inline int lg_need_driver(const char *kernel)
+{
+    if (LG_UNLIKELY(!__atomic_load_n(&lg_cuda_ready, __ATOMIC_ACQUIRE)))
+        return lg_open_driver(kernel);
+    return LG_SUCCESS;
+}

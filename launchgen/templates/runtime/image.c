@@ -1,0 +1,269 @@
+/* One load: of a library, which serves every context of a device, or, where the driver has no
+ * libraries, of a module, which serves one context. */
+typedef struct lg_loaded {
+    struct lg_loaded *next;
+    void *context;
+    int device;
+    void *module;
+    void *function;
+} lg_loaded;
+
+/* `anywhere` is the function once nothing has to be asked before a launch: one device, one
+ * library. Otherwise each launch looks its device or context up in `loaded`, to which nodes are
+ * only ever added until all are released. */
+typedef struct lg_state {
+    void *anywhere;
+    lg_loaded *loaded;
+    void *library;
+    pthread_mutex_t mutex;
+} lg_state;
+
+static void *lg_lookup(const lg_state *state, const void *context, int device)
+{
+    const lg_loaded *node = __atomic_load_n(&state->loaded, __ATOMIC_ACQUIRE);
+    for (; node != NULL; node = node->next) {
+        if (node->context == NULL ? node->device == device : node->context == context)
+            return node->function;
+    }
+    return NULL;
+}
+
+static int lg_get_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
+                            int attribute, int *value)
+{
+    const int libraries = state->library != NULL;
+    int status = libraries
+                     ? lg_cuda.kernel_get(value, attribute, node->function, node->device)
+                     : lg_cuda.function_get(value, attribute, node->function);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel->name,
+                                libraries ? "cuKernelGetAttribute" : "cuFuncGetAttribute", status,
+                                "");
+    return LG_SUCCESS;
+}
+
+/* `purpose` ends the text of a failure. */
+static int lg_set_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
+                            int attribute, int value, const char *purpose)
+{
+    const int libraries = state->library != NULL;
+    int status = libraries
+                     ? lg_cuda.kernel_set(attribute, value, node->function, node->device)
+                     : lg_cuda.function_set(node->function, attribute, value);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel->name,
+                                libraries ? "cuKernelSetAttribute" : "cuFuncSetAttribute", status,
+                                purpose);
+    return LG_SUCCESS;
+}
+
+/* A launch gets 48 KiB of shared memory, the kernel's static use included; more has to be asked
+ * for, and the device's limit counts the static use too. */
+static int lg_allow_shared(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
+{
+    int fixed = 0;
+    int limit = 0;
+    int status = lg_get_attribute(state, kernel, node, LG_FUNCTION_STATIC_SHARED, &fixed);
+    if (status != LG_SUCCESS)
+        return status;
+    if ((uint64_t)kernel->shared + (uint64_t)fixed <= LG_DEFAULT_SHARED)
+        return LG_SUCCESS;
+    status = lg_cuda.device_attribute(&limit, LG_DEVICE_SHARED_OPTIN, node->device);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel->name, "cuDeviceGetAttribute", status, "");
+    if ((int64_t)kernel->shared > (int64_t)limit - fixed)
+        return lg_refuse(LG_ERROR_INVALID_VALUE,
+                         "%s: needs %u bytes of dynamic shared memory, but device %d allows %d "
+                         "(%d, of which the kernel's static use takes %d)",
+                         kernel->name, kernel->shared, node->device, limit - fixed, limit, fixed);
+    return lg_set_attribute(state, kernel, node, LG_FUNCTION_MAX_DYNAMIC_SHARED,
+                            (int)kernel->shared, "; raising the limit of dynamic shared memory");
+}
+
+static int lg_prepare(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
+{
+    if (kernel->shared != 0) {
+        int status = lg_allow_shared(state, kernel, node);
+        if (status != LG_SUCCESS)
+            return status;
+    }
+    if (kernel->cluster[0] * kernel->cluster[1] * kernel->cluster[2] > LG_PORTABLE_CLUSTER)
+        return lg_set_attribute(state, kernel, node, LG_FUNCTION_NON_PORTABLE_CLUSTER, 1,
+                                "; allowing a non-portable cluster size");
+    return LG_SUCCESS;
+}
+
+LG_COLD
+static int lg_entry_failed(const lg_kernel *kernel, const char *call, int status)
+{
+    char detail[512];
+    (void)snprintf(detail, sizeof detail, "; the image was asked for '%s'", kernel->entry);
+    return lg_driver_failed(kernel->name, call, status, detail);
+}
+
+static int lg_load_library(lg_state *state, const lg_kernel *kernel, lg_loaded *node)
+{
+    void *function = NULL;
+    int status = LG_SUCCESS;
+    if (state->library == NULL) {
+        status = lg_cuda.library_load(&state->library, kernel->image, NULL, NULL, 0, NULL, NULL,
+                                      0);
+        if (status != LG_SUCCESS) {
+            state->library = NULL;
+            return lg_driver_failed(kernel->name, "cuLibraryLoadData", status, "");
+        }
+    }
+    status = lg_cuda.library_kernel(&node->function, state->library, kernel->entry);
+    if (status != LG_SUCCESS)
+        return lg_entry_failed(kernel, "cuLibraryGetKernel", status);
+    /* Drivers load lazily: this is what brings the code onto the device, and says so if the
+     * device cannot run it, before a stream capture or the first launch depends on it. */
+    status = lg_cuda.kernel_function(&function, node->function);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel->name, "cuKernelGetFunction", status, "");
+    return LG_SUCCESS;
+}
+
+static int lg_load_module(const lg_kernel *kernel, lg_loaded *node)
+{
+    int status = lg_cuda.module_load(&node->module, kernel->image);
+    if (status != LG_SUCCESS) {
+        node->module = NULL;
+        return lg_driver_failed(kernel->name, "cuModuleLoadData", status, "");
+    }
+    status = lg_cuda.module_function(&node->function, node->module, kernel->entry);
+    if (status != LG_SUCCESS)
+        return lg_entry_failed(kernel, "cuModuleGetFunction", status);
+    return LG_SUCCESS;
+}
+
+static int lg_has_libraries(void)
+{
+    return lg_cuda.library_load != NULL && lg_cuda.library_unload != NULL &&
+           lg_cuda.library_kernel != NULL && lg_cuda.kernel_function != NULL &&
+           lg_cuda.kernel_get != NULL && lg_cuda.kernel_set != NULL;
+}
+
+/* Called with the mutex held. What fails half way is undone, but for a loaded library: it is as
+ * good for the next try. */
+static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context, int device,
+                        void **function)
+{
+    const int libraries = lg_has_libraries();
+    lg_loaded *node = (lg_loaded *)calloc(1, sizeof *node);
+    if (node == NULL)
+        return lg_refuse(LG_ERROR_OUT_OF_MEMORY, "%s: out of memory", kernel->name);
+    node->context = libraries ? NULL : context;
+    node->device = device;
+    int status = libraries ? lg_load_library(state, kernel, node) : lg_load_module(kernel, node);
+    if (status == LG_SUCCESS)
+        status = lg_prepare(state, kernel, node);
+    if (status != LG_SUCCESS) {
+        if (node->module != NULL)
+            (void)lg_cuda.module_unload(node->module);
+        free(node);
+        return status;
+    }
+    *function = node->function;
+    node->next = state->loaded;
+    __atomic_store_n(&state->loaded, node, __ATOMIC_RELEASE);
+    if (libraries && lg_cuda_devices == 1)
+        __atomic_store_n(&state->anywhere, node->function, __ATOMIC_RELEASE);
+    return LG_SUCCESS;
+}
+
+/* Finds what to launch in the current context, and loads it there if nobody has yet. */
+LG_COLD
+static int lg_find_function(lg_state *state, const lg_kernel *kernel, void *stream,
+                            void **function)
+{
+    void *context = NULL;
+    int device = 0;
+    int status = lg_need_driver(kernel->name);
+    if (status == LG_SUCCESS)
+        status = lg_need_context(kernel->name, stream);
+    if (status == LG_SUCCESS)
+        status = lg_current_device(kernel->name, &device);
+    if (status == LG_SUCCESS)
+        status = lg_check_stream(kernel->name, stream, device);
+    if (status != LG_SUCCESS)
+        return status;
+    status = lg_cuda.context_current(&context);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel->name, "cuCtxGetCurrent", status, "");
+    *function = lg_lookup(state, context, device);
+    if (*function != NULL)
+        return LG_SUCCESS;
+    (void)pthread_mutex_lock(&state->mutex);
+    *function = lg_lookup(state, context, device);
+    if (*function == NULL)
+        status = lg_load_here(state, kernel, context, device, function);
+    (void)pthread_mutex_unlock(&state->mutex);
+    return status;
+}
+
+static inline int lg_need_function(lg_state *state, const lg_kernel *kernel, void *stream,
+                                   void **function)
+{
+    *function = __atomic_load_n(&state->anywhere, __ATOMIC_ACQUIRE);
+    if (LG_UNLIKELY(*function == NULL))
+        return lg_find_function(state, kernel, stream, function);
+    return LG_SUCCESS;
+}
+
+static int lg_load(lg_state *state, const lg_kernel *kernel)
+{
+    void *function = NULL;
+    return lg_find_function(state, kernel, NULL, &function);
+}
+
+/* Leaves the name of the call that failed in `call`. */
+static int lg_release_module(const lg_loaded *node, const char **call)
+{
+    void *context = NULL;
+    *call = "cuCtxPushCurrent";
+    int status = lg_cuda.context_push(node->context);
+    if (status != LG_SUCCESS)
+        return status;
+    *call = "cuModuleUnload";
+    status = lg_cuda.module_unload(node->module);
+    int popped = lg_cuda.context_pop(&context);
+    if (status == LG_SUCCESS && popped != LG_SUCCESS)
+        *call = "cuCtxPopCurrent";
+    return status != LG_SUCCESS ? status : popped;
+}
+
+/* Everything is forgotten even where the driver refuses to release it: the next launch loads
+ * again rather than use a handle of unknown state. The first refusal is what is returned. */
+static int lg_unload(lg_state *state, const lg_kernel *kernel)
+{
+    const char *call = NULL;
+    const char *failed_call = NULL;
+    int failed = LG_SUCCESS;
+    (void)pthread_mutex_lock(&state->mutex);
+    lg_loaded *node = state->loaded;
+    __atomic_store_n(&state->anywhere, (void *)NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&state->loaded, (lg_loaded *)NULL, __ATOMIC_RELEASE);
+    while (node != NULL) {
+        lg_loaded *next = node->next;
+        int status = node->module != NULL ? lg_release_module(node, &call) : LG_SUCCESS;
+        if (failed == LG_SUCCESS && status != LG_SUCCESS) {
+            failed = status;
+            failed_call = call;
+        }
+        free(node);
+        node = next;
+    }
+    if (state->library != NULL) {
+        int status = lg_cuda.library_unload(state->library);
+        if (failed == LG_SUCCESS && status != LG_SUCCESS) {
+            failed = status;
+            failed_call = "cuLibraryUnload";
+        }
+        state->library = NULL;
+    }
+    (void)pthread_mutex_unlock(&state->mutex);
+    if (failed != LG_SUCCESS)
+        return lg_driver_failed(kernel->name, failed_call, failed, "");
+    return LG_SUCCESS;
+}

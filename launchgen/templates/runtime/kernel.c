@@ -1,0 +1,13 @@
+/* What a launch needs to know of one kernel; nothing in it changes. */
+typedef struct lg_kernel {
+    const char *name;
+    const char *entry;
+    const unsigned char *image;
+    size_t image_size;
+    uint32_t threads;
+    uint32_t shared;
+    uint32_t cluster[3];
+    int grid_counts_clusters;
+    uint32_t attribute_count;
+    const lg_launch_attribute *attributes;
+} lg_kernel;

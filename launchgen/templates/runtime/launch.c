@@ -1,0 +1,92 @@
+/* Grid sizes count blocks here, in 64 bits: no product of a caller's numbers can wrap. */
+typedef struct lg_grid {
+    uint64_t x;
+    uint64_t y;
+    uint64_t z;
+} lg_grid;
+
+static inline int lg_is_empty(uint32_t grid_x, uint32_t grid_y, uint32_t grid_z)
+{
+    return grid_x == 0 || grid_y == 0 || grid_z == 0;
+}
+
+LG_COLD
+static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid)
+{
+    return lg_refuse(LG_ERROR_INVALID_VALUE,
+                     "%s: a grid of %" PRIu64 " x %" PRIu64 " x %" PRIu64
+                     " blocks is too large; the limits are %u x %u x %u",
+                     kernel->name, grid.x, grid.y, grid.z, LG_GRID_X, LG_GRID_Y, LG_GRID_Z);
+}
+
+LG_COLD
+static int lg_refuse_partial_cluster(const lg_kernel *kernel, lg_grid grid)
+{
+    return lg_refuse(LG_ERROR_INVALID_VALUE,
+                     "%s: a grid of %" PRIu64 " x %" PRIu64 " x %" PRIu64
+                     " blocks is no multiple of the cluster, %u x %u x %u",
+                     kernel->name, grid.x, grid.y, grid.z, kernel->cluster[0],
+                     kernel->cluster[1], kernel->cluster[2]);
+}
+
+LG_COLD
+static int lg_launch_failed(const lg_kernel *kernel, int status, const lg_launch_config *config)
+{
+    const int plain = lg_cuda.launch == lg_launch_without_attributes;
+    char where[32] = "";
+    char detail[192];
+    int device = 0;
+    if (lg_cuda.context_device(&device) == LG_SUCCESS)
+        (void)snprintf(where, sizeof where, ", device %d", device);
+    (void)snprintf(detail, sizeof detail,
+                   "; grid %ux%ux%u, block %ux%ux%u, shared %u bytes%s", config->grid_x,
+                   config->grid_y, config->grid_z, config->block_x, config->block_y,
+                   config->block_z, config->shared_bytes, where);
+    if (plain && config->attribute_count != 0)
+        return lg_refuse(status,
+                         "%s: the driver has no cuLaunchKernelEx and is too old for this "
+                         "kernel's launch attributes%s",
+                         kernel->name, detail);
+    return lg_driver_failed(kernel->name, plain ? "cuLaunchKernel" : "cuLaunchKernelEx", status,
+                            detail);
+}
+
+/* An empty grid is a success that launches nothing, whatever the other sizes are. */
+static inline int lg_launch(lg_state *state, const lg_kernel *kernel, void *stream,
+                            uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, void **slots)
+{
+    lg_grid grid = {grid_x, grid_y, grid_z};
+    void *function = NULL;
+    if (LG_UNLIKELY(lg_is_empty(grid_x, grid_y, grid_z)))
+        return LG_SUCCESS;
+    if (kernel->grid_counts_clusters) {
+        grid.x *= kernel->cluster[0];
+        grid.y *= kernel->cluster[1];
+        grid.z *= kernel->cluster[2];
+    } else if (LG_UNLIKELY(grid.x % kernel->cluster[0] != 0 || grid.y % kernel->cluster[1] != 0 ||
+                           grid.z % kernel->cluster[2] != 0)) {
+        return lg_refuse_partial_cluster(kernel, grid);
+    }
+    if (LG_UNLIKELY(grid.x > LG_GRID_X || grid.y > LG_GRID_Y || grid.z > LG_GRID_Z))
+        return lg_refuse_grid(kernel, grid);
+    int status = lg_need_function(state, kernel, stream, &function);
+    if (LG_UNLIKELY(status != LG_SUCCESS))
+        return status;
+    const lg_launch_config config = {
+        (uint32_t)grid.x,   (uint32_t)grid.y, (uint32_t)grid.z,
+        kernel->threads,    1,                1,
+        kernel->shared,     stream,           kernel->attributes,
+        kernel->attribute_count,
+    };
+    status = lg_cuda.launch(&config, function, slots, NULL);
+    if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
+        /* A thread without a context: only now is it worth asking for one. */
+        status = lg_need_context(kernel->name, stream);
+        if (status != LG_SUCCESS)
+            return status;
+        status = lg_cuda.launch(&config, function, slots, NULL);
+    }
+    if (LG_UNLIKELY(status != LG_SUCCESS))
+        return lg_launch_failed(kernel, status, &config);
+    return LG_SUCCESS;
+}

@@ -1,0 +1,97 @@
+/* What the module is made of beside its functions; the rest of the file says it. */
+typedef struct lg_description {
+    const char *module;
+    const char *error;
+    const char *const *arguments;
+    Py_ssize_t argument_count;
+    const lg_kernel *kernel;
+    unsigned int num_warps;
+    unsigned int num_ctas;
+    int cooperative;
+    int pdl;
+    unsigned long long scratch[4];
+    const char *triton_version;
+} lg_description;
+
+static PyObject *lg_make_signature(const lg_description *description)
+{
+    PyObject *comma = PyUnicode_FromString(", ");
+    PyObject *parts = PyList_New(0);
+    PyObject *text = NULL;
+    int status = comma == NULL || parts == NULL ? -1 : 0;
+    for (Py_ssize_t i = 0; status == 0 && i < description->argument_count; i++) {
+        PyObject *part = PyUnicode_FromString(description->arguments[i]);
+        status = part == NULL ? -1 : PyList_Append(parts, part);
+        Py_XDECREF(part);
+    }
+    if (status == 0)
+        text = PyUnicode_Join(comma, parts);
+    Py_XDECREF(comma);
+    Py_XDECREF(parts);
+    return text;
+}
+
+static PyObject *lg_make_metadata(const lg_description *description)
+{
+    const lg_kernel *kernel = description->kernel;
+    PyObject *fields = Py_BuildValue(
+        "{s:s,s:I,s:I,s:(III),s:I,s:I,s:N,s:N,s:K,s:K,s:K,s:K,s:z}", "name", kernel->entry,
+        "num_warps", description->num_warps, "num_ctas", description->num_ctas, "cluster",
+        kernel->cluster[0], kernel->cluster[1], kernel->cluster[2], "threads", kernel->threads,
+        "shared", kernel->shared, "launch_cooperative_grid",
+        PyBool_FromLong(description->cooperative), "launch_pdl",
+        PyBool_FromLong(description->pdl), "global_scratch_size", description->scratch[0],
+        "global_scratch_align", description->scratch[1], "profile_scratch_size",
+        description->scratch[2], "profile_scratch_align", description->scratch[3],
+        "triton_version", description->triton_version);
+    if (fields == NULL)
+        return NULL;
+    PyObject *proxy = PyDictProxy_New(fields);
+    Py_DECREF(fields);
+    return proxy;
+}
+
+/* Takes over the reference to `value`, which may be NULL with an exception set. */
+static int lg_add(PyObject *module, const char *name, PyObject *value)
+{
+    int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
+    Py_XDECREF(value);
+    return status;
+}
+
+static int lg_make_module(PyObject *module, const lg_description *description)
+{
+    lg_module *state = lg_module_of(module);
+    state->text_data_ptr = PyUnicode_InternFromString("data_ptr");
+    state->cuda_error = PyErr_NewExceptionWithDoc(
+        description->error, "A call of the CUDA driver failed: `code` and `name` say how.",
+        PyExc_RuntimeError, NULL);
+    if (state->text_data_ptr == NULL || state->cuda_error == NULL)
+        return -1;
+    if (lg_add(module, "CudaError", Py_NewRef(state->cuda_error)) != 0 ||
+        lg_add(module, "signature", lg_make_signature(description)) != 0)
+        return -1;
+    return lg_add(module, "metadata", lg_make_metadata(description));
+}
+
+static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
+{
+    lg_module *state = lg_module_of(module);
+    Py_VISIT(state->cuda_error);
+    Py_VISIT(state->allocator);
+    return 0;
+}
+
+static int lg_clear_module(PyObject *module)
+{
+    lg_module *state = lg_module_of(module);
+    Py_CLEAR(state->cuda_error);
+    Py_CLEAR(state->allocator);
+    Py_CLEAR(state->text_data_ptr);
+    return 0;
+}
+
+static void lg_free_module(void *module)
+{
+    (void)lg_clear_module((PyObject *)module);
+}

@@ -1,0 +1,207 @@
+LG_COLD
+static int lg_refuse_pointer(const char *kernel, const lg_argument *argument, PyObject *object,
+                             uint64_t address)
+{
+    int owner = -1;
+    int device = -1;
+    const int owned =
+        lg_cuda.pointer_attribute(&owner, LG_POINTER_DEVICE_ORDINAL, address) == LG_SUCCESS &&
+        owner >= 0 && lg_cuda.context_device(&device) == LG_SUCCESS && owner != device;
+    if (owned)
+        PyErr_Format(PyExc_ValueError,
+                     "%s: %s (%s): %p of a %s lies on device %d, but device %d "
+                     "is current and cannot reach it",
+                     kernel, argument->place, argument->type,
+                     (const void *)(uintptr_t)address, Py_TYPE(object)->tp_name, owner, device);
+    else
+        PyErr_Format(PyExc_ValueError,
+                     "%s: %s (%s): %p of a %s is host memory that the GPU "
+                     "cannot reach (a CPU tensor?)",
+                     kernel, argument->place, argument->type,
+                     (const void *)(uintptr_t)address, Py_TYPE(object)->tp_name);
+    return -1;
+}
+
+/* The driver tells the device's address of memory that an object owns, pinned and managed host
+ * memory included. It answers in a context only, which the thread may not have yet. */
+static int lg_translate(PyObject *module, const char *kernel, const lg_argument *argument,
+                        PyObject *object, void *stream, uint64_t *address)
+{
+    uint64_t translated = 0;
+    if (*address == 0)
+        return 0;
+    int status = lg_need_driver(kernel);
+    if (LG_UNLIKELY(status != LG_SUCCESS))
+        return lg_raise(module, status);
+    status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
+    if (LG_UNLIKELY(status != LG_SUCCESS)) {
+        int asked = lg_need_context(kernel, stream);
+        if (asked != LG_SUCCESS)
+            return lg_raise(module, asked);
+        status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
+    }
+    if (LG_UNLIKELY(status == LG_ERROR_INVALID_VALUE))
+        return lg_refuse_pointer(kernel, argument, object, *address);
+    if (LG_UNLIKELY(status != LG_SUCCESS))
+        return lg_raise(module,
+                        lg_driver_failed(kernel, "cuPointerGetAttribute", status, ""));
+    *address = translated;
+    return 0;
+}
+
+/* Protocols answer 1 with an address, 0 where the object does not have them, -1 with an
+ * exception: the object's own where it raised one. */
+static int lg_lacks(PyObject *object, const char *attribute)
+{
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError))
+        return 0;
+    PyObject *error = lg_take_exception();
+    const int lacks = !PyObject_HasAttrString(object, attribute);
+    if (!lacks)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_DECREF(error);
+    return lacks;
+}
+
+static int lg_address_from_data_ptr(PyObject *module, const char *kernel,
+                                    const lg_argument *argument, PyObject *object,
+                                    uint64_t *address)
+{
+    PyObject *result = PyObject_CallMethodNoArgs(object, lg_module_of(module)->text_data_ptr);
+    if (result == NULL)
+        return lg_lacks(object, "data_ptr") ? 0 : -1;
+    int status = 1;
+    if (!PyLong_Check(result)) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s: %s (%s): data_ptr() returned %.200R, not an int", kernel,
+                     argument->place, argument->type, result);
+        status = -1;
+    } else if (lg_address_from_int(kernel, argument, result, address) != 0) {
+        status = -1;
+    }
+    Py_DECREF(result);
+    return status;
+}
+
+static int lg_address_from_interface(const char *kernel, const lg_argument *argument,
+                                     PyObject *object, uint64_t *address)
+{
+    PyObject *interface = PyObject_GetAttrString(object, "__cuda_array_interface__");
+    if (interface == NULL)
+        return lg_lacks(object, "__cuda_array_interface__") ? 0 : -1;
+    PyObject *data = NULL;
+    PyObject *number = NULL;
+    int status = -1;
+    if (PyDict_Check(interface))
+        data = Py_XNewRef(PyDict_GetItemString(interface, "data"));
+    if (data != NULL && PyTuple_Check(data) && PyTuple_GET_SIZE(data) == 2)
+        number = PyTuple_GET_ITEM(data, 0);
+    if (number == NULL || !PyLong_Check(number))
+        PyErr_Format(PyExc_TypeError,
+                     "%s: %s (%s): __cuda_array_interface__ without an address in "
+                     "'data'",
+                     kernel, argument->place, argument->type);
+    else if (lg_address_from_int(kernel, argument, number, address) == 0)
+        status = 1;
+    Py_XDECREF(data);
+    Py_DECREF(interface);
+    return status;
+}
+
+/* The start of DLPack's DLManagedTensor, which has kept this layout since its first release. */
+typedef struct lg_dlpack_tensor {
+    void *data;
+    int32_t device_type;
+    int32_t device_id;
+    int32_t dimensions;
+    uint8_t type_code;
+    uint8_t type_bits;
+    uint16_t type_lanes;
+    int64_t *shape;
+    int64_t *strides;
+    uint64_t byte_offset;
+} lg_dlpack_tensor;
+
+enum { LG_DLPACK_CUDA = 2, LG_DLPACK_CUDA_MANAGED = 13 };
+
+/* -1 asks a producer on the GPU not to synchronise: ordering is the caller's, by the stream. */
+static PyObject *lg_dlpack_capsule(PyObject *object)
+{
+    int type = 0;
+    int number = 0;
+    PyObject *device = PyObject_CallMethod(object, "__dlpack_device__", NULL);
+    if (device == NULL)
+        return NULL;
+    int parsed = PyTuple_Check(device) && PyArg_ParseTuple(device, "ii", &type, &number);
+    Py_DECREF(device);
+    if (!parsed) {
+        if (PyErr_Occurred() == NULL)
+            PyErr_SetString(PyExc_TypeError, "__dlpack_device__() returned no tuple");
+        return NULL;
+    }
+    if (type != LG_DLPACK_CUDA && type != LG_DLPACK_CUDA_MANAGED)
+        return PyObject_CallMethod(object, "__dlpack__", NULL);
+    PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
+    PyObject *none = PyTuple_New(0);
+    PyObject *options = Py_BuildValue("{s:i}", "stream", -1);
+    PyObject *capsule = NULL;
+    if (method != NULL && none != NULL && options != NULL)
+        capsule = PyObject_Call(method, none, options);
+    Py_XDECREF(method);
+    Py_XDECREF(none);
+    Py_XDECREF(options);
+    return capsule;
+}
+
+static int lg_address_from_dlpack(PyObject *object, uint64_t *address)
+{
+    PyObject *capsule = lg_dlpack_capsule(object);
+    if (capsule == NULL)
+        return lg_lacks(object, "__dlpack_device__") ? 0 : -1;
+    const lg_dlpack_tensor *tensor =
+        (const lg_dlpack_tensor *)PyCapsule_GetPointer(capsule, "dltensor");
+    if (tensor != NULL)
+        *address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
+    Py_DECREF(capsule);
+    return tensor != NULL ? 1 : -1;
+}
+
+LG_COLD
+static int lg_pointer_from_protocol(PyObject *module, const char *kernel,
+                                    const lg_argument *argument, PyObject *object, void *stream,
+                                    uint64_t *address)
+{
+    int found = lg_address_from_data_ptr(module, kernel, argument, object, address);
+    if (found == 0)
+        found = lg_address_from_interface(kernel, argument, object, address);
+    if (found == 0)
+        found = lg_address_from_dlpack(object, address);
+    if (found < 0)
+        return -1;
+    if (found > 0)
+        return lg_translate(module, kernel, argument, object, stream, address);
+    if (!PyIndex_Check(object))
+        return lg_wrong_kind(kernel, argument,
+                             "an int, None, or an object with data_ptr(), "
+                             "__cuda_array_interface__ or __dlpack__",
+                             object);
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL)
+        return lg_explain(kernel, argument);
+    int status = lg_address_from_int(kernel, argument, number, address);
+    Py_DECREF(number);
+    return status;
+}
+
+/* A plain int is taken as the device's address, as given. */
+static int lg_pointer_from_object(PyObject *module, const char *kernel,
+                                  const lg_argument *argument, PyObject *object, void *stream,
+                                  uint64_t *address)
+{
+    if (PyLong_Check(object))
+        return lg_address_from_int(kernel, argument, object, address);
+    *address = 0;
+    if (object == Py_None)
+        return 0;
+    return lg_pointer_from_protocol(module, kernel, argument, object, stream, address);
+}

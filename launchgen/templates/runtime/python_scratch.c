@@ -1,0 +1,34 @@
+/* Asks the allocator for scratch memory; `buffer` owns it and must outlive the launch call. */
+static int lg_allocate(PyObject *module, const lg_kernel *kernel, const lg_argument *what,
+                       uint64_t each, uint64_t align, const uint32_t grid[3], void *stream,
+                       PyObject **buffer, uint64_t *address)
+{
+    lg_module *state = lg_module_of(module);
+    PyObject *allocator = NULL;
+    uint64_t bytes = 0;
+    if (lg_is_empty(grid[0], grid[1], grid[2]))
+        return 0;
+    if (!lg_scratch_bytes(kernel, each, grid[0], grid[1], grid[2], &bytes)) {
+        PyErr_Format(PyExc_ValueError, "%s: the %s for this grid exceeds 64 bits", kernel->name,
+                     what->place);
+        return -1;
+    }
+    LG_BEGIN_LOCKED(module)
+    allocator = Py_XNewRef(state->allocator);
+    LG_END_LOCKED();
+    if (allocator == NULL) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "%s: needs %llu bytes of %s, but no allocator is set; call "
+                     "set_allocator(f) first, where f(size, alignment, stream) returns device "
+                     "memory",
+                     kernel->name, (unsigned long long)bytes, what->place);
+        return -1;
+    }
+    *buffer = PyObject_CallFunction(allocator, "KKK", (unsigned long long)bytes,
+                                    (unsigned long long)align,
+                                    (unsigned long long)(uintptr_t)stream);
+    Py_DECREF(allocator);
+    if (*buffer == NULL)
+        return -1;
+    return lg_pointer_from_object(module, kernel->name, what, *buffer, stream, address);
+}

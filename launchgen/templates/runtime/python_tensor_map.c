@@ -1,0 +1,32 @@
+/* A tensor map is 128 bytes that the host has encoded: a bytes-like object, or one that tells
+ * where they lie, as Triton 3.4's descriptors do. */
+static int lg_tensor_map_from_object(const char *kernel, const lg_argument *argument,
+                                     PyObject *object, lg_tensor_map *map)
+{
+    uint64_t address = 0;
+    if (PyObject_CheckBuffer(object))
+        return lg_bytes_from_object(kernel, argument, object, map, (Py_ssize_t)sizeof *map);
+    PyObject *result = PyObject_CallMethod(object, "tma_desc_cpu_ptr", NULL);
+    if (result == NULL) {
+        if (PyObject_HasAttrString(object, "tma_desc_cpu_ptr"))
+            return -1;
+        PyErr_Clear();
+        return lg_wrong_kind(kernel, argument,
+                             "128 bytes or an object with tma_desc_cpu_ptr()", object);
+    }
+    int status = -1;
+    if (!PyLong_Check(result))
+        status = lg_wrong_kind(kernel, argument, "an address from tma_desc_cpu_ptr()", result);
+    else
+        status = lg_address_from_int(kernel, argument, result, &address);
+    Py_DECREF(result);
+    if (status != 0)
+        return -1;
+    if (address == 0) {
+        PyErr_Format(PyExc_ValueError, "%s: %s (%s): the tensor map is null", kernel,
+                     argument->place, argument->type);
+        return -1;
+    }
+    memcpy(map, (const void *)(uintptr_t)address, sizeof *map);
+    return 0;
+}

@@ -1,0 +1,279 @@
+"""GeneratedFiles to disk, all or none; or compared with what is there; or as a depfile.
+
+Only what changed is written, and nothing that launchgen did not make is overwritten: a file is its
+own by the banner on top, an image by its hash in the banner of a file beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from launchgen.atomic import NewFile, os_failure, replace_all
+from launchgen.banner import Banner, read_banner
+from launchgen.diagnostics import Diagnostic, OutputError, UsageError
+from launchgen.targets import TARGETS
+
+if TYPE_CHECKING:
+    from launchgen.rendering import GeneratedFile, GeneratedFiles
+
+_IMAGE_SUFFIXES: Final = frozenset(row.image_suffix for row in TARGETS.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What ``write`` did, as file names in the order of the files."""
+
+    changed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """How a folder differs from what would be written there, as file names."""
+
+    changed: tuple[str, ...]
+    missing: tuple[str, ...]
+    extra: tuple[str, ...]
+    """Launchgen's own, yet no output of this command."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """One line for each file; none if nothing differs."""
+        return (
+            *(f"changed: {name}" for name in self.changed),
+            *(f"missing: {name}" for name in self.missing),
+            *(f"extra: {name}" for name in self.extra),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Depfile:
+    """A file that tells a build system what the outputs were made from."""
+
+    path: str
+    content: bytes
+    inputs: tuple[str, ...]
+
+
+def write(
+    files: GeneratedFiles,
+    folder: str | Path,
+    *,
+    force: bool = False,
+    depfile: Depfile | None = None,
+) -> Report:
+    """Write what changed to ``folder``, which is made if need be, and the depfile if one is given.
+
+    Raises ``OutputError`` if a file that launchgen did not make is in the way (unless ``force``)
+    or if something cannot be written; then, and after an interrupt, everything is as before.
+    """
+    folder = Path(folder)
+    changed = tuple(file for file in files.files if _on_disk(folder / file.name) != file.content)
+    _refuse_foreign(changed, folder, force=force)
+    items = [NewFile(folder / file.name, file.content, file.executable) for file in changed]
+    if depfile is not None:
+        outputs = (folder / file.name for file in files.files)
+        _refuse_depfile(depfile, outputs)
+        items.append(NewFile(Path(depfile.path), depfile.content))
+    replace_all(items)
+    names = tuple(file.name for file in changed)
+    return Report(names, tuple(file.name for file in files.files if file.name not in names))
+
+
+def check(
+    files: GeneratedFiles, folder: str | Path, *, inputs: Iterable[str | Path] = ()
+) -> Differences:
+    """Compare ``files`` with ``folder`` and write nothing.
+
+    ``inputs`` are what the command reads: an image beside its own copy is not extra.
+    """
+    folder = Path(folder)
+    contents = {file.name: _on_disk(folder / file.name) for file in files.files}
+    return Differences(
+        changed=tuple(
+            file.name
+            for file in files.files
+            if contents[file.name] != file.content and os.path.lexists(folder / file.name)
+        ),
+        missing=tuple(name for name in contents if not os.path.lexists(folder / name)),
+        extra=_extra(folder, expected=frozenset(contents), inputs=inputs),
+    )
+
+
+def diff(files: GeneratedFiles, folder: str | Path, *, inputs: Iterable[str | Path] = ()) -> bytes:
+    """Return what writing would change as a unified diff, empty if nothing; writes nothing.
+
+    Every file is named with its kind on a line of its own; an image has that line only.
+    """
+    folder = Path(folder)
+    found = check(files, folder, inputs=inputs)
+    differing = frozenset((*found.changed, *found.missing))
+    kinds = dict(zip((*found.changed, *found.missing, *found.extra), found.lines, strict=True))
+    new = {file.name: file.content for file in files.files if file.name in differing}
+    return b"".join(
+        os.fsencode(line) + b"\n" + _unified(name, _on_disk(folder / name), new.get(name))
+        for name, line in kinds.items()
+    )
+
+
+def single(files: GeneratedFiles) -> bytes:
+    """Return the one file that standard output gets; raises ``UsageError`` if there are several."""
+    if len(files.files) != 1:
+        names = ", ".join(file.name for file in files.files)
+        raise UsageError(
+            Diagnostic(
+                f"'-o -' prints a single file, and this command makes {len(files.files)}: {names}",
+                hint="name one artifact with --artifact, or a folder with --out",
+            )
+        )
+    return files.files[0].content
+
+
+def output_paths(files: GeneratedFiles, folder: str) -> tuple[str, ...]:
+    """Return the path of each file, joined to ``folder`` as it was given."""
+    return tuple(os.path.join(folder, file.name) for file in files.files)  # noqa: PTH118 - keeps "./"
+
+
+def depfile_text(outputs: Iterable[str], inputs: Iterable[str]) -> bytes:
+    """Return a make rule without a recipe: all ``outputs`` depend on all ``inputs``.
+
+    The escapes are those of ``gcc -M``, which GNU make and ninja read alike.
+    """
+    right = "".join(f" \\\n  {_escape(path)}" for path in sorted(set(inputs)))
+    return os.fsencode(f"{' '.join(map(_escape, outputs))}:{right}\n")
+
+
+def _escape(path: str) -> str:
+    if "\n" in path or "\r" in path:
+        raise OutputError(Diagnostic(f"no depfile can name a path with a line break: {path!r}"))
+    escaped: list[str] = []
+    for character in path:
+        if character == " ":
+            # Backslashes before a space count as escapes themselves, and only there.
+            backslashes = len(escaped) - len("".join(escaped).rstrip("\\"))
+            escaped += "\\" * (backslashes + 1)
+        elif character in "#:":
+            escaped += "\\"
+        elif character == "$":
+            escaped += "$"
+        escaped += character
+    return "".join(escaped)
+
+
+def _on_disk(path: Path) -> bytes | None:
+    """Return a file's content, or None where there is no regular file."""
+    try:
+        # Asked first: opening a pipe would wait for its other end.
+        return path.read_bytes() if path.is_file() else None
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise os_failure("read", path, error) from error
+
+
+def _banners(folder: Path) -> dict[str, Banner | None]:
+    """Return every regular file of ``folder`` by name, sorted, with its banner if it has one."""
+    banners: dict[str, Banner | None] = {}
+    try:
+        names = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+    except (FileNotFoundError, NotADirectoryError):
+        return banners
+    except OSError as error:
+        raise os_failure("read", folder, error) from error
+    for name in names:
+        banners[name] = None
+        # A file that cannot be opened, or has just gone, is not shown to be launchgen's.
+        with contextlib.suppress(OSError), (folder / name).open("rb") as file:
+            banners[name] = read_banner(file)
+    return banners
+
+
+def _copied(banners: dict[str, Banner | None]) -> frozenset[str]:
+    """Return the hashes that make an image of the same folder launchgen's own."""
+    return frozenset().union(*(banner.hashes for banner in banners.values() if banner))
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(_on_disk(path) or b"").hexdigest()
+
+
+def _extra(
+    folder: Path, *, expected: frozenset[str], inputs: Iterable[str | Path]
+) -> tuple[str, ...]:
+    banners = _banners(folder)
+    hashes = _copied(banners)
+    read = {os.path.realpath(path) for path in inputs}
+
+    def is_own(name: str) -> bool:
+        path = folder / name
+        if banners[name] is not None:
+            return True
+        is_image = path.suffix in _IMAGE_SUFFIXES and os.path.realpath(path) not in read
+        return is_image and bool(hashes) and _sha256(path) in hashes
+
+    return tuple(name for name in banners if name not in expected and is_own(name))
+
+
+def _refuse_foreign(files: Sequence[GeneratedFile], folder: Path, *, force: bool) -> None:
+    present = [file for file in files if os.path.lexists(folder / file.name)]
+    if not present:
+        return
+    banners = _banners(folder)
+    hashes = _copied(banners)
+    findings: list[Diagnostic] = []
+    for file in present:
+        path = folder / file.name
+        own = _sha256(path) in hashes if file.copied else banners.get(file.name) is not None
+        if path.is_dir() and not path.is_symlink():
+            findings.append(Diagnostic(f"cannot write '{path}': it is a folder"))
+        elif not force and not own:
+            findings.append(
+                Diagnostic(
+                    f"'{path}' is in the way: launchgen did not make it",
+                    hint="choose another folder with --out, or overwrite it with --force",
+                )
+            )
+    if findings:
+        raise OutputError(*findings)
+
+
+def _refuse_depfile(depfile: Depfile, outputs: Iterable[Path]) -> None:
+    """Refuse a depfile that would overwrite what it is about, or anything but a file."""
+    real = os.path.realpath(depfile.path)
+    if real in map(os.path.realpath, (*map(str, outputs), *depfile.inputs)):
+        raise UsageError(
+            Diagnostic(f"--depfile '{depfile.path}' is itself an input or output of this command")
+        )
+    path = Path(depfile.path)
+    if os.path.lexists(path) and not path.is_file():
+        raise OutputError(Diagnostic(f"cannot write '{path}': it is not a regular file"))
+
+
+def _unified(name: str, old: bytes | None, new: bytes | None) -> bytes:
+    if b"\0" in (old or b"") or b"\0" in (new or b""):
+        return b""
+    path = os.fsencode(name)
+    lines = difflib.diff_bytes(
+        difflib.unified_diff,
+        _lines(old),
+        _lines(new),
+        b"/dev/null" if old is None else b"a/" + path,
+        b"/dev/null" if new is None else b"b/" + path,
+    )
+    return b"".join(
+        line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
+        for line in lines
+    )
+
+
+def _lines(text: bytes | None) -> list[bytes]:
+    """Split at LF only, as diff and patch do."""
+    parts = (text or b"").split(b"\n")
+    return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])

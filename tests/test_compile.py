@@ -1,0 +1,80 @@
+"""What is committed under ``snapshots/`` is C11 and C++17, without a warning, as it lies."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.golden import SNAPSHOTS
+
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
+PROTOTYPES = ("-Wstrict-prototypes", "-Wmissing-prototypes")
+PYTHON = ("-isystem", sysconfig.get_path("include"))
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler and how it takes a source; ``slow`` ones are asked in the long run only."""
+
+    name: str
+    flags: tuple[str, ...]
+    slow: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    def compile(self, source: Path, *more: str) -> None:
+        command = [self.name, *self.flags, *more, *PYTHON, "-c", "-o", "/dev/null", source.name]
+        done = subprocess.run(
+            command, cwd=source.parent, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+
+
+COMPILERS = (
+    Compiler("gcc", ("-std=c11", *WARNINGS, *PROTOTYPES)),
+    Compiler("g++", ("-x", "c++", "-std=c++17", *WARNINGS)),
+    Compiler("clang", ("-std=c11", *WARNINGS, *PROTOTYPES), slow=True),
+    Compiler("clang++", ("-x", "c++", "-std=c++17", *WARNINGS), slow=True),
+    Compiler("nvcc", ("-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror"), slow=True),
+)
+SOURCES = tuple(sorted(SNAPSHOTS.rglob("*.c")))
+
+
+def _pairs() -> Iterator[object]:
+    for compiler in COMPILERS:
+        for source in SOURCES:
+            marks = [pytest.mark.slow] if compiler.slow else []
+            if shutil.which(compiler.name) is None:
+                marks.append(pytest.mark.skip(reason=f"{compiler.name} is not installed"))
+            yield pytest.param(compiler, source, marks=marks, id=f"{compiler}-{source.stem}")
+
+
+@pytest.mark.parametrize(("compiler", "source"), tuple(_pairs()))
+def test_every_committed_source_compiles_without_a_warning(
+    compiler: Compiler, source: Path
+) -> None:
+    compiler.compile(source)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O3"])
+def test_warnings_that_depend_on_optimisation_are_clean_too(level: str) -> None:
+    for source in (SNAPSHOTS / "scalars" / "scalars.c", SNAPSHOTS / "structs" / "structs_py.c"):
+        COMPILERS[0].compile(source, level)
+
+
+def test_toolchain12_a_header_is_usable_from_cpp_without_anything_before_it(
+    tmp_path: Path,
+) -> None:
+    for header in sorted(SNAPSHOTS.rglob("*.h")):
+        source = tmp_path / f"{header.stem}.c"
+        source.write_text(f'#include "{header}"\n#include "{header}"\n')
+        for compiler in COMPILERS[:2]:
+            compiler.compile(source)
