@@ -1,0 +1,393 @@
+"""Real kernels on a real GPU compute the right numbers, from C and from Python.
+
+``pytest -m gpu`` runs these; they need PyTorch and an sm_90 device (Hopper), and skip without.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.machinery
+import importlib.util
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+
+from launchgen.cli import main
+from launchgen.signature import Constant, PointerType, ScalarType, leaves, parse
+from tests.zoo import Kernel
+
+torch: Any = pytest.importorskip("torch")
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(
+        not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0),
+        reason="no sm_90 GPU",
+    ),
+]
+
+FOLDER: Final = "triton-3.6.0-sm90"
+POINTERS: Final = ctypes.c_void_p
+SCALARS: Final[dict[str, Any]] = {
+    "i1": ctypes.c_bool,
+    "i8": ctypes.c_int8,
+    "i16": ctypes.c_int16,
+    "i32": ctypes.c_int32,
+    "i64": ctypes.c_int64,
+    "u8": ctypes.c_uint8,
+    "u16": ctypes.c_uint16,
+    "u32": ctypes.c_uint32,
+    "u64": ctypes.c_uint64,
+    "fp16": ctypes.c_float,
+    "bf16": ctypes.c_float,
+    "fp32": ctypes.c_float,
+    "fp64": ctypes.c_double,
+}
+
+Launch = Callable[..., None]
+
+
+class Launcher:
+    """One kernel through one of the two launchers, called the same way.
+
+    ``launch(grid, stream, *arguments)`` takes the arguments of the signature, constants left out
+    at the end.
+    """
+
+    def __init__(self, face: str, name: str, folder: Path) -> None:
+        self.face = face
+        self.name = name
+        self.signature = parse(Kernel(FOLDER, name).signature)
+        self.module = _import(name, folder) if face == "python" else None
+        self.library = ctypes.CDLL(str(folder / f"lib{name}.so")) if face == "c" else None
+
+    def __call__(self, grid: tuple[int, int, int], stream: Any, *arguments: Any) -> None:
+        if self.module is not None:
+            self.module.launch(grid, stream, *arguments)
+        else:
+            self._call_c(grid, stream, (), arguments)
+
+    def with_scratch(
+        self, grid: tuple[int, int, int], stream: Any, scratch: Any, *arguments: Any
+    ) -> None:
+        self._call_c(grid, stream, (scratch.data_ptr(),), arguments)
+
+    def _call_c(
+        self, grid: tuple[int, int, int], stream: Any, scratch: Any, arguments: Any
+    ) -> None:
+        assert self.library is not None
+        function = getattr(self.library, f"{self.name}_launch")
+        handle = 0 if stream is None else stream.cuda_stream
+        flat = [_value(leaf, arguments) for leaf in self._passed(arguments)]
+        types = [_c_type(leaf.argument.type) for leaf in self._passed(arguments)]
+        function.argtypes = [
+            POINTERS,
+            *[ctypes.c_uint32] * 3,
+            *[POINTERS] * len(scratch),
+            *types,
+        ]
+        status = function(handle, *grid, *scratch, *flat)
+        if status:
+            error = getattr(self.library, f"{self.name}_error")
+            error.restype = ctypes.c_char_p
+            raise RuntimeError(error().decode())
+
+    def _passed(self, arguments: Any) -> list[Any]:
+        return [
+            leaf
+            for leaf in leaves(self.signature)
+            if leaf.path[0] < len(arguments) and not isinstance(leaf.argument.type, Constant)
+        ]
+
+
+def _value(leaf: Any, arguments: Any) -> Any:
+    value = arguments
+    for index in leaf.path:
+        value = value[index]
+    return value.data_ptr() if hasattr(value, "data_ptr") else value
+
+
+def _c_type(type_: object) -> Any:
+    if isinstance(type_, PointerType):
+        return POINTERS
+    assert isinstance(type_, ScalarType)
+    return SCALARS[type_.scalar.name]
+
+
+def _import(name: str, folder: Path) -> ModuleType:
+    suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}{suffix}")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(params=["c", "python"])
+def face(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Emit and build each kernel once, as a user would."""
+    built: dict[str, Path] = {}
+
+    def build(name: str) -> Path:
+        if name not in built:
+            folder = tmp_path_factory.mktemp(name)
+            kernel = Kernel(FOLDER, name)
+            signature = ["--signature", kernel.signature]
+            assert main(["emit", str(kernel.json), "-n", name, *signature, "-o", str(folder)]) == 0
+            assert main(["build", str(folder)]) == 0
+            built[name] = folder
+        return built[name]
+
+    return build
+
+
+@pytest.fixture
+def launcher(face: str, folders: Callable[[str], Path]) -> Iterator[Callable[[str], Launcher]]:
+    yield lambda name: Launcher(face, name, folders(name))
+    torch.cuda.synchronize()
+
+
+def cuda(*shape: int, dtype: Any = torch.float32) -> Any:
+    return torch.randn(*shape, device="cuda", dtype=dtype)
+
+
+@pytest.mark.parametrize("name", ["add", "add_div16"])
+def test_add(launcher: Callable[[str], Launcher], name: str) -> None:
+    n = 100_000
+    x, y, out = cuda(n), cuda(n), torch.zeros(n, device="cuda")
+    launcher(name)((-(-n // 1024), 1, 1), None, x, y, out, n, 2.5)
+    torch.testing.assert_close(out, x * 2.5 + y)
+
+
+def test_add_in_half_precision_with_a_half_scalar(launcher: Callable[[str], Launcher]) -> None:
+    n = 100_001
+    half = torch.float16
+    x, y, out = cuda(n, dtype=half), cuda(n, dtype=half), torch.zeros(n, device="cuda", dtype=half)
+    launcher("add_fp16")((-(-n // 256), 1, 1), None, x, y, out, n, 1.5)
+    torch.testing.assert_close(out, x * 1.5 + y, rtol=2e-3, atol=2e-3)
+
+
+def test_every_scalar_arrives_as_given(launcher: Callable[[str], Launcher]) -> None:
+    out = torch.zeros(13, device="cuda", dtype=torch.int64)
+    launcher("scalars")(
+        (1, 1, 1),
+        None,
+        *(out, True, -113, -32768, -(2**31), -(2**63), 255, 65535, 2**32 - 1, 2**64 - 1),
+        *(42.0, 1.00585937, 0.125, 0.1),
+    )
+    got = out.cpu()
+    assert got[:9].tolist() == [1, -113, -32768, -(2**31), -(2**63), 255, 65535, 2**32 - 1, -1]
+    assert got[9:].view(torch.float64).tolist() == [42.0, 1.0078125, 0.125, 0.1]
+
+
+def test_nested_tuples(launcher: Callable[[str], Launcher]) -> None:
+    a, b, out = cuda(1), cuda(1), torch.zeros(2, device="cuda")
+    launcher("tuple")((1, 1, 1), None, (a, (b, 3)), (5, 6), 1.5, out)
+    torch.testing.assert_close(out, torch.stack([(a[0] + b[0]) * 1.5, torch.tensor(30.0).cuda()]))
+
+
+def test_wide(launcher: Callable[[str], Launcher]) -> None:
+    out = torch.zeros(2, device="cuda", dtype=torch.int64)
+    integers = [i - 10 for i in range(20)]
+    floats = [i / 4 for i in range(20)]
+    launcher("wide")((1, 1, 1), None, out, *integers, *floats)
+    assert out[:1].tolist() == [sum(integers)]
+    assert out[1:].cpu().view(torch.float64).tolist() == [sum(floats)]
+
+
+@pytest.mark.parametrize("name", ["matmul", "matmul_cluster"])
+def test_matmul(launcher: Callable[[str], Launcher], name: str) -> None:
+    m, n, k = 512, 384, 256
+    half = torch.float16
+    a, b = cuda(m, k, dtype=half), cuda(k, n, dtype=half)
+    c = torch.zeros(m, n, device="cuda", dtype=half)
+    grid = (m // 128, n // 128, 1)
+    launcher(name)(grid, None, a, b, c, m, n, k, a.stride(0), 1, b.stride(0), 1, c.stride(0))
+    torch.testing.assert_close(c, a @ b, rtol=1e-2, atol=1e-1)
+
+
+def test_descriptors_made_on_the_device_use_scratch(launcher: Callable[[str], Launcher]) -> None:
+    rows, cols = 128, 192
+    source = cuda(rows, cols, dtype=torch.float16)
+    copy = torch.zeros_like(source)
+    grid = (rows // 64, cols // 64, 1)
+    launch = launcher("device_desc")
+    if launch.module is not None:
+        sizes = []
+
+        def allocate(size: int, alignment: int, stream: int) -> Any:
+            sizes.append((size, alignment, stream))
+            return torch.empty(size, device="cuda", dtype=torch.uint8)
+
+        launch.module.set_allocator(allocate)
+        launch(grid, None, source, copy, rows, cols)
+        assert sizes == [(256 * 6, 128, 0)]
+    else:
+        scratch = torch.empty(256 * 6, device="cuda", dtype=torch.uint8)
+        launch.with_scratch(grid, None, scratch, source, copy, rows, cols)
+    assert torch.equal(source, copy)
+
+
+@pytest.mark.parametrize("name", ["grid", "grid_coop", "grid_pdl"])
+def test_every_block_of_a_grid_runs(launcher: Callable[[str], Launcher], name: str) -> None:
+    grid = (7, 5, 3)
+    out = torch.zeros(7 * 5 * 3 + 1, device="cuda", dtype=torch.int32)
+    launcher(name)(grid, None, out)
+    assert out.sum().item() == 7 * 5 * 3
+
+
+def test_grid1_a_grid_of_two_to_the_31_blocks_runs(launcher: Callable[[str], Launcher]) -> None:
+    out = torch.zeros(2**31, device="cuda", dtype=torch.int32)
+    launcher("grid")((65536, 32768, 1), None, out)
+    assert out.sum(dtype=torch.int64).item() == 2**31
+
+
+def test_a_kernel_without_arguments(launcher: Callable[[str], Launcher]) -> None:
+    launcher("no_args")((4, 1, 1), None)
+    torch.cuda.synchronize()
+
+
+def test_a_stream_of_the_framework(launcher: Callable[[str], Launcher]) -> None:
+    n = 4096
+    stream = torch.cuda.Stream()
+    x, y, out = cuda(n), cuda(n), torch.zeros(n, device="cuda")
+    torch.cuda.synchronize()
+    launcher("add")((4, 1, 1), stream, x, y, out, n, 0.5)
+    stream.synchronize()
+    torch.testing.assert_close(out, x * 0.5 + y)
+
+
+def test_attr6_a_loaded_kernel_can_be_captured_and_replayed(
+    launcher: Callable[[str], Launcher],
+) -> None:
+    n = 4096
+    x, y, out = cuda(n), cuda(n), torch.zeros(n, device="cuda")
+    launch = launcher("add")
+    if launch.module is not None:
+        launch.module.load()
+    else:
+        assert launch.library is not None
+        assert launch.library.add_load() == 0
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launch((4, 1, 1), torch.cuda.current_stream(), x, y, out, n, 3.0)
+    assert out.abs().sum().item() == 0
+    graph.replay()
+    torch.testing.assert_close(out, x * 3.0 + y)
+
+
+def test_a_thread_that_never_used_the_gpu_can_launch(
+    launcher: Callable[[str], Launcher],
+) -> None:
+    n = 4096
+    x, y, out = cuda(n), cuda(n), torch.zeros(n, device="cuda")
+    torch.cuda.synchronize()
+    launch = launcher("add")
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            launch((4, 1, 1), None, *(t.data_ptr() for t in (x, y, out)), n, 4.0)
+            torch.cuda.synchronize()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert failures == []
+    torch.testing.assert_close(out, x * 4.0 + y)
+
+
+def test_a_tensor_in_a_thread_that_never_used_the_gpu(
+    folders: Callable[[str], Path],
+) -> None:
+    add = _import("add", folders("add"))
+    n = 4096
+    x, y, out = cuda(n), cuda(n), torch.zeros(n, device="cuda")
+    torch.cuda.synchronize()
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            add.launch(4, None, x, y, out, n, 4.0)
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert failures == []
+    torch.cuda.synchronize()
+    torch.testing.assert_close(out, x * 4.0 + y)
+
+
+def test_ptr6_host_memory_is_refused_by_name_and_pinned_memory_translated(
+    folders: Callable[[str], Path],
+) -> None:
+    add = _import("add", folders("add"))
+    n = 4096
+    y, out = cuda(n), torch.zeros(n, device="cuda")
+    with pytest.raises(ValueError, match=r"argument 0 'x_ptr' \(\*fp32\).*host memory"):
+        add.launch(4, None, torch.randn(n), y, out, n, 2.0)
+    pinned = torch.randn(n).pin_memory()
+    add.launch(4, None, pinned, y, out, n, 2.0)
+    torch.testing.assert_close(out, pinned.cuda() * 2.0 + y)
+    with pytest.raises(ValueError, match="host memory"):
+        add.launch(4, None, torch.randn(n).numpy(), y, out, n, 2.0)
+
+
+def test_arrays_of_cupy_pass_as_they_are(folders: Callable[[str], Path]) -> None:
+    cupy = pytest.importorskip("cupy")
+    add = _import("add", folders("add"))
+    n = 4096
+    x, y = cupy.arange(n, dtype="float32"), cupy.ones(n, dtype="float32")
+    out = cupy.zeros(n, dtype="float32")
+    add.launch(4, None, x, y, out, n, 2.0)
+    assert bool((out == x * 2 + y).all())
+
+
+def test_the_next_launch_after_an_unload_loads_again(launcher: Callable[[str], Launcher]) -> None:
+    n = 4096
+    x, y = cuda(n), cuda(n)
+    launch = launcher("add")
+    for alpha in (1.0, 2.0):
+        out = torch.zeros(n, device="cuda")
+        launch((4, 1, 1), None, x, y, out, n, alpha)
+        torch.cuda.synchronize()
+        torch.testing.assert_close(out, x * alpha + y)
+        if launch.module is not None:
+            launch.module.unload()
+        else:
+            assert launch.library is not None
+            assert launch.library.add_unload() == 0
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")
+def test_two_devices_one_image_and_no_stream_of_the_other(
+    launcher: Callable[[str], Launcher],
+) -> None:
+    m, n, k = 256, 256, 128
+    half = torch.float16
+    launch = launcher("matmul")
+    for device in (0, 1, 0):
+        with torch.cuda.device(device):
+            a, b = cuda(m, k, dtype=half), cuda(k, n, dtype=half)
+            c = torch.zeros(m, n, device="cuda", dtype=half)
+            grid = (m // 128, n // 128, 1)
+            strides = (a.stride(0), 1, b.stride(0), 1, c.stride(0))
+            launch(grid, torch.cuda.Stream(), a, b, c, m, n, k, *strides)
+            torch.cuda.synchronize()
+            torch.testing.assert_close(c, a @ b, rtol=1e-2, atol=1e-1)
+            other = torch.cuda.Stream(device=1 - device)
+            with pytest.raises((ValueError, RuntimeError), match="the stream belongs to device"):
+                launch(grid, other, a, b, c, m, n, k, *strides)
