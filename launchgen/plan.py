@@ -219,9 +219,10 @@ class PlanAllocation:
 class PlanEntry:
     """A row of the table that messages of the Python launcher name arguments from."""
 
-    index: int
-    name: str
+    place: str
+    """``argument 3 'n'``."""
     type: str
+    """Type and hint as in a signature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

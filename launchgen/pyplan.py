@@ -155,8 +155,7 @@ def _entries(signature: Signature, nodes: tuple[_Node, ...]) -> Iterator[PlanEnt
     for node in nodes:
         hint = f":{node.argument.hint.value}" if node.argument.hint else ""
         yield PlanEntry(
-            index=node.path[0],
-            name=leaf_label(signature, node.path),
+            place=f"argument {node.path[0]} '{leaf_label(signature, node.path)}'",
             type=f"{node.argument.type}{hint}",
         )
 

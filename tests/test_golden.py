@@ -51,6 +51,9 @@ def test_text_has_the_house_shape(case: Case, emitted: Path) -> None:
         assert not trailing, f"{path.name}: {trailing}"
         if path.suffix in {".c", ".h"}:
             assert "\t" not in text, path.name
+            # A banner's lines are as long as a hash and a command are.
+            code = text[text.index("*/") :]
+            assert [line for line in code.splitlines() if len(line) > 100] == [], path.name
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

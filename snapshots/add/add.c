@@ -1167,8 +1167,8 @@ static int lg_run_add(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    return lg_launch(&lg_state_add, &lg_kernel_add, stream, grid_x, grid_y, grid_z,
-                     slots);
+    return lg_launch(&lg_state_add, &lg_kernel_add, stream, grid_x, grid_y,
+                     grid_z, slots);
 }
 
 LG_EXPORT int add_launch(

@@ -930,18 +930,20 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
 
 static int lg_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
 {
-    PyObject *number = PyNumber_Index(object);
-    if (number == NULL) {
+    if (!PyIndex_Check(object)) {
         PyErr_Format(PyExc_TypeError, "%s: grid %s must be an int, got %.200R", kernel, axis,
                      object);
         return -1;
     }
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL)
+        return -1;
     int overflow = 0;
     long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
     Py_DECREF(number);
     if (value == -1 && PyErr_Occurred() != NULL)
         return -1;
-    if (overflow < 0 || value < 0) {
+    if (overflow < 0 || (overflow == 0 && value < 0)) {
         PyErr_Format(PyExc_ValueError, "%s: grid %s is negative: %.200R", kernel, axis, object);
         return -1;
     }
@@ -1072,8 +1074,16 @@ LG_COLD
 static int lg_round_int_to_odd(PyObject *object, double *value)
 {
     uint64_t bits = 0;
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL) {
+        /* An array of one float has the method, and says only now that it is no int. */
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
+        PyErr_Clear();
+        return 0;
+    }
     PyObject *back = PyLong_FromDouble(*value);
-    PyObject *magnitude = PyNumber_Absolute(object);
+    PyObject *magnitude = PyNumber_Absolute(number);
     PyObject *rounded = back == NULL ? NULL : PyNumber_Absolute(back);
     int exact = -1;
     int above = -1;
@@ -1081,6 +1091,7 @@ static int lg_round_int_to_odd(PyObject *object, double *value)
         exact = PyObject_RichCompareBool(magnitude, rounded, Py_EQ);
         above = PyObject_RichCompareBool(rounded, magnitude, Py_GT);
     }
+    Py_DECREF(number);
     Py_XDECREF(back);
     Py_XDECREF(magnitude);
     Py_XDECREF(rounded);
@@ -1106,8 +1117,8 @@ static int lg_double_from_object(const char *kernel, const lg_argument *argument
         PyErr_Clear();
         return lg_wrong_kind(kernel, argument, "a float", object);
     }
-    if (LG_UNLIKELY(narrows && PyLong_Check(object)) &&
-        (*value > 9007199254740992.0 || *value < -9007199254740992.0))
+    if (narrows && LG_UNLIKELY(*value > 9007199254740992.0 || *value < -9007199254740992.0) &&
+        PyIndex_Check(object))
         return lg_round_int_to_odd(object, value);
     return 0;
 }
@@ -1867,17 +1878,17 @@ static int lg_run_add(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    return lg_launch(&lg_state_add, &lg_kernel_add, stream, grid_x, grid_y, grid_z,
-                     slots);
+    return lg_launch(&lg_state_add, &lg_kernel_add, stream, grid_x, grid_y,
+                     grid_z, slots);
 }
 
 /* What a message calls each argument. */
 static const lg_argument lg_arguments[] = {
-    {"argument 0 '" "x_ptr" "'", "*fp32"},
-    {"argument 1 '" "y_ptr" "'", "*fp32"},
-    {"argument 2 '" "out_ptr" "'", "*fp32"},
-    {"argument 3 '" "n" "'", "i32"},
-    {"argument 4 '" "alpha" "'", "fp32"},
+    { "argument 0 'x_ptr'", "*fp32" },
+    { "argument 1 'y_ptr'", "*fp32" },
+    { "argument 2 'out_ptr'", "*fp32" },
+    { "argument 3 'n'", "i32" },
+    { "argument 4 'alpha'", "fp32" },
 };
 
 /* The parameters of launch(), in order. */
@@ -1901,7 +1912,8 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     uint32_t grid[3];
     void *stream = NULL;
     if (names != NULL || given < 7 || given > 8) {
-        if (lg_gather(kernel, lg_keywords, 8, arguments, given, names, gathered) != 0)
+        if (lg_gather(kernel, lg_keywords, 8, arguments, given, names,
+                      gathered) != 0)
             return NULL;
         row = gathered;
     }
@@ -1924,11 +1936,13 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
                                &slot_out_ptr) != 0)
         return NULL;
     int64_t wide_n = 0; /* n: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[3], row[5], INT32_MIN, INT32_MAX, &wide_n) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[3], row[5], INT32_MIN, INT32_MAX,
+            &wide_n) != 0)
         return NULL;
     const int32_t slot_n = (int32_t)wide_n;
     double wide_alpha = 0; /* alpha: fp32 */
-    if (lg_double_from_object(kernel, &lg_arguments[4], row[6], LG_NARROWS, &wide_alpha) != 0)
+    if (lg_double_from_object(kernel, &lg_arguments[4], row[6], LG_NARROWS,
+            &wide_alpha) != 0)
         return NULL;
     const float slot_alpha = (float)wide_alpha;
     int status = LG_SUCCESS;

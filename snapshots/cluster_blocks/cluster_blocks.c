@@ -594,14 +594,14 @@ static int lg_run_cluster_blocks(
 )
 {
     if (LG_UNLIKELY((uint64_t)slot_x % 16 != 0))
-        return lg_refuse_hint("cluster_blocks", 0, "x", "*kfp32:16",
-                              (uint64_t)slot_x, "divisible by 16");
+        return lg_refuse_hint("cluster_blocks", 0, "x",
+                              "*kfp32:16", (uint64_t)slot_x, "divisible by 16");
     if (LG_UNLIKELY(slot_n != 1))
-        return lg_refuse_hint("cluster_blocks", 1, "n", "i32:1",
-                              (uint64_t)slot_n, "1");
+        return lg_refuse_hint("cluster_blocks", 1, "n",
+                              "i32:1", (uint64_t)slot_n, "1");
     if (LG_UNLIKELY((uint64_t)slot_big % 16 != 0))
-        return lg_refuse_hint("cluster_blocks", 2, "big", "i64:16",
-                              (uint64_t)slot_big, "divisible by 16");
+        return lg_refuse_hint("cluster_blocks", 2, "big",
+                              "i64:16", (uint64_t)slot_big, "divisible by 16");
     void *slots[] = {
         &slot_x, /* x: *kfp32:16 */
         &slot_big, /* big: i64:16 */

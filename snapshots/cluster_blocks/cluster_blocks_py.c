@@ -738,18 +738,20 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
 
 static int lg_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
 {
-    PyObject *number = PyNumber_Index(object);
-    if (number == NULL) {
+    if (!PyIndex_Check(object)) {
         PyErr_Format(PyExc_TypeError, "%s: grid %s must be an int, got %.200R", kernel, axis,
                      object);
         return -1;
     }
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL)
+        return -1;
     int overflow = 0;
     long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
     Py_DECREF(number);
     if (value == -1 && PyErr_Occurred() != NULL)
         return -1;
-    if (overflow < 0 || value < 0) {
+    if (overflow < 0 || (overflow == 0 && value < 0)) {
         PyErr_Format(PyExc_ValueError, "%s: grid %s is negative: %.200R", kernel, axis, object);
         return -1;
     }
@@ -1255,14 +1257,14 @@ static int lg_run_cluster_blocks(
 )
 {
     if (LG_UNLIKELY((uint64_t)slot_x % 16 != 0))
-        return lg_refuse_hint("cluster_blocks", 0, "x", "*kfp32:16",
-                              (uint64_t)slot_x, "divisible by 16");
+        return lg_refuse_hint("cluster_blocks", 0, "x",
+                              "*kfp32:16", (uint64_t)slot_x, "divisible by 16");
     if (LG_UNLIKELY(slot_n != 1))
-        return lg_refuse_hint("cluster_blocks", 1, "n", "i32:1",
-                              (uint64_t)slot_n, "1");
+        return lg_refuse_hint("cluster_blocks", 1, "n",
+                              "i32:1", (uint64_t)slot_n, "1");
     if (LG_UNLIKELY((uint64_t)slot_big % 16 != 0))
-        return lg_refuse_hint("cluster_blocks", 2, "big", "i64:16",
-                              (uint64_t)slot_big, "divisible by 16");
+        return lg_refuse_hint("cluster_blocks", 2, "big",
+                              "i64:16", (uint64_t)slot_big, "divisible by 16");
     void *slots[] = {
         &slot_x, /* x: *kfp32:16 */
         &slot_big, /* big: i64:16 */
@@ -1273,9 +1275,9 @@ static int lg_run_cluster_blocks(
 
 /* What a message calls each argument. */
 static const lg_argument lg_arguments[] = {
-    {"argument 0 '" "x" "'", "*kfp32:16"},
-    {"argument 1 '" "n" "'", "i32:1"},
-    {"argument 2 '" "big" "'", "i64:16"},
+    { "argument 0 'x'", "*kfp32:16" },
+    { "argument 1 'n'", "i32:1" },
+    { "argument 2 'big'", "i64:16" },
 };
 
 /* The parameters of launch(), in order. */
@@ -1297,7 +1299,8 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     uint32_t grid[3];
     void *stream = NULL;
     if (names != NULL || given < 6 || given > 6) {
-        if (lg_gather(kernel, lg_keywords, 6, arguments, given, names, gathered) != 0)
+        if (lg_gather(kernel, lg_keywords, 6, arguments, given, names,
+                      gathered) != 0)
             return NULL;
         row = gathered;
     }
@@ -1315,11 +1318,13 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
                                &slot_x) != 0)
         return NULL;
     int64_t wide_n = 0; /* n: i32:1 */
-    if (lg_signed_from_object(kernel, &lg_arguments[1], row[4], INT32_MIN, INT32_MAX, &wide_n) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[1], row[4], INT32_MIN, INT32_MAX,
+            &wide_n) != 0)
         return NULL;
     const int32_t slot_n = (int32_t)wide_n;
     int64_t wide_big = 0; /* big: i64:16 */
-    if (lg_signed_from_object(kernel, &lg_arguments[2], row[5], INT64_MIN, INT64_MAX, &wide_big) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[2], row[5], INT64_MIN, INT64_MAX,
+            &wide_big) != 0)
         return NULL;
     const int64_t slot_big = (int64_t)wide_big;
     int status = LG_SUCCESS;

@@ -1442,8 +1442,9 @@ static int lg_run_device_desc(
 {
     uint64_t lg_profile_scratch = 0; /* the kernel needs none */
     {
-        int status = lg_check_scratch(&lg_kernel_device_desc, "global scratch", lg_global_scratch, 128, grid_x,
-                                      grid_y, grid_z);
+        int status = lg_check_scratch(&lg_kernel_device_desc, "global scratch",
+                                      lg_global_scratch, 128, grid_x, grid_y,
+                                      grid_z);
         if (status != LG_SUCCESS)
             return status;
     }
@@ -1455,8 +1456,8 @@ static int lg_run_device_desc(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    return lg_launch(&lg_state_device_desc, &lg_kernel_device_desc, stream, grid_x, grid_y, grid_z,
-                     slots);
+    return lg_launch(&lg_state_device_desc, &lg_kernel_device_desc, stream, grid_x, grid_y,
+                     grid_z, slots);
 }
 
 LG_EXPORT int device_desc_launch(
@@ -1489,10 +1490,15 @@ LG_EXPORT int device_desc_launch(
     );
 }
 
-LG_EXPORT uint64_t device_desc_global_scratch_size(uint32_t grid_x, uint32_t grid_y, uint32_t grid_z)
+LG_EXPORT uint64_t device_desc_global_scratch_size(
+    uint32_t grid_x,
+    uint32_t grid_y,
+    uint32_t grid_z
+)
 {
     uint64_t bytes = 0;
-    if (!lg_scratch_bytes(&lg_kernel_device_desc, 256, grid_x, grid_y, grid_z, &bytes))
+    if (!lg_scratch_bytes(&lg_kernel_device_desc, 256, grid_x, grid_y, grid_z,
+                          &bytes))
         return UINT64_MAX;
     return bytes;
 }

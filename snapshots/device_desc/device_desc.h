@@ -44,7 +44,11 @@ int device_desc_launch(
 );
 
 /* Bytes of global scratch that a grid needs, aligned to 128; UINT64_MAX on overflow. */
-uint64_t device_desc_global_scratch_size(uint32_t grid_x, uint32_t grid_y, uint32_t grid_z);
+uint64_t device_desc_global_scratch_size(
+    uint32_t grid_x,
+    uint32_t grid_y,
+    uint32_t grid_z
+);
 
 /* Loads the kernel now: before a stream capture, or to pay early. */
 int device_desc_load(void);

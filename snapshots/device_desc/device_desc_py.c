@@ -958,18 +958,20 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
 
 static int lg_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
 {
-    PyObject *number = PyNumber_Index(object);
-    if (number == NULL) {
+    if (!PyIndex_Check(object)) {
         PyErr_Format(PyExc_TypeError, "%s: grid %s must be an int, got %.200R", kernel, axis,
                      object);
         return -1;
     }
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL)
+        return -1;
     int overflow = 0;
     long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
     Py_DECREF(number);
     if (value == -1 && PyErr_Occurred() != NULL)
         return -1;
-    if (overflow < 0 || value < 0) {
+    if (overflow < 0 || (overflow == 0 && value < 0)) {
         PyErr_Format(PyExc_ValueError, "%s: grid %s is negative: %.200R", kernel, axis, object);
         return -1;
     }
@@ -2128,8 +2130,9 @@ static int lg_run_device_desc(
 {
     uint64_t lg_profile_scratch = 0; /* the kernel needs none */
     {
-        int status = lg_check_scratch(&lg_kernel_device_desc, "global scratch", lg_global_scratch, 128, grid_x,
-                                      grid_y, grid_z);
+        int status = lg_check_scratch(&lg_kernel_device_desc, "global scratch",
+                                      lg_global_scratch, 128, grid_x, grid_y,
+                                      grid_z);
         if (status != LG_SUCCESS)
             return status;
     }
@@ -2141,17 +2144,17 @@ static int lg_run_device_desc(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    return lg_launch(&lg_state_device_desc, &lg_kernel_device_desc, stream, grid_x, grid_y, grid_z,
-                     slots);
+    return lg_launch(&lg_state_device_desc, &lg_kernel_device_desc, stream, grid_x, grid_y,
+                     grid_z, slots);
 }
 
 /* What a message calls each argument. */
 static const lg_argument lg_arguments[] = {
-    {"argument 0 '" "src_ptr" "'", "*fp16"},
-    {"argument 1 '" "dst_ptr" "'", "*fp16"},
-    {"argument 2 '" "rows" "'", "i32"},
-    {"argument 3 '" "cols" "'", "i32"},
-    {"global scratch", "memory from the allocator"},
+    { "argument 0 'src_ptr'", "*fp16" },
+    { "argument 1 'dst_ptr'", "*fp16" },
+    { "argument 2 'rows'", "i32" },
+    { "argument 3 'cols'", "i32" },
+    { "global scratch", "memory from the allocator" },
 };
 
 /* The parameters of launch(), in order. */
@@ -2175,7 +2178,8 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     uint32_t grid[3];
     void *stream = NULL;
     if (names != NULL || given < 6 || given > 8) {
-        if (lg_gather(kernel, lg_keywords, 8, arguments, given, names, gathered) != 0)
+        if (lg_gather(kernel, lg_keywords, 8, arguments, given, names,
+                      gathered) != 0)
             return NULL;
         row = gathered;
     }
@@ -2194,19 +2198,23 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
                                &slot_dst_ptr) != 0)
         return NULL;
     int64_t wide_rows = 0; /* rows: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[2], row[4], INT32_MIN, INT32_MAX, &wide_rows) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[2], row[4], INT32_MIN, INT32_MAX,
+            &wide_rows) != 0)
         return NULL;
     const int32_t slot_rows = (int32_t)wide_rows;
     int64_t wide_cols = 0; /* cols: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[3], row[5], INT32_MIN, INT32_MAX, &wide_cols) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[3], row[5], INT32_MIN, INT32_MAX,
+            &wide_cols) != 0)
         return NULL;
     const int32_t slot_cols = (int32_t)wide_cols;
     PyObject *obj_global_scratch = NULL;
     uint64_t lg_global_scratch = 0;
     int status = LG_SUCCESS;
     int failed = 0;
-    failed = failed || lg_allocate(module, &lg_kernel_device_desc, &lg_arguments[4], 256,
-                                   128, grid, stream, &obj_global_scratch, &lg_global_scratch) != 0;
+    if (!failed)
+        failed = lg_allocate(module, &lg_kernel_device_desc, &lg_arguments[4],
+                             256, 128, grid, stream, &obj_global_scratch,
+                             &lg_global_scratch) != 0;
     if (!failed) {
         /* The driver may wait, for a queue that is full, on work that needs the interpreter. */
         Py_BEGIN_ALLOW_THREADS

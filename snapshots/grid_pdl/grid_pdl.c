@@ -1075,8 +1075,8 @@ static int lg_run_grid_pdl(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    return lg_launch(&lg_state_grid_pdl, &lg_kernel_grid_pdl, stream, grid_x, grid_y, grid_z,
-                     slots);
+    return lg_launch(&lg_state_grid_pdl, &lg_kernel_grid_pdl, stream, grid_x, grid_y,
+                     grid_z, slots);
 }
 
 LG_EXPORT int grid_pdl_launch(

@@ -829,26 +829,26 @@ static int lg_run_matmul(
     uint64_t lg_global_scratch = 0; /* the kernel needs none */
     uint64_t lg_profile_scratch = 0; /* the kernel needs none */
     if (LG_UNLIKELY((uint64_t)slot_a_ptr % 16 != 0))
-        return lg_refuse_hint("matmul", 0, "a_ptr", "*fp16:16",
-                              (uint64_t)slot_a_ptr, "divisible by 16");
+        return lg_refuse_hint("matmul", 0, "a_ptr",
+                              "*fp16:16", (uint64_t)slot_a_ptr, "divisible by 16");
     if (LG_UNLIKELY((uint64_t)slot_b_ptr % 16 != 0))
-        return lg_refuse_hint("matmul", 1, "b_ptr", "*fp16:16",
-                              (uint64_t)slot_b_ptr, "divisible by 16");
+        return lg_refuse_hint("matmul", 1, "b_ptr",
+                              "*fp16:16", (uint64_t)slot_b_ptr, "divisible by 16");
     if (LG_UNLIKELY((uint64_t)slot_c_ptr % 16 != 0))
-        return lg_refuse_hint("matmul", 2, "c_ptr", "*fp16:16",
-                              (uint64_t)slot_c_ptr, "divisible by 16");
+        return lg_refuse_hint("matmul", 2, "c_ptr",
+                              "*fp16:16", (uint64_t)slot_c_ptr, "divisible by 16");
     if (LG_UNLIKELY((uint64_t)slot_K % 16 != 0))
-        return lg_refuse_hint("matmul", 5, "K", "i32:16",
-                              (uint64_t)slot_K, "divisible by 16");
+        return lg_refuse_hint("matmul", 5, "K",
+                              "i32:16", (uint64_t)slot_K, "divisible by 16");
     if (LG_UNLIKELY((uint64_t)slot_stride_am % 16 != 0))
-        return lg_refuse_hint("matmul", 6, "stride_am", "i32:16",
-                              (uint64_t)slot_stride_am, "divisible by 16");
+        return lg_refuse_hint("matmul", 6, "stride_am",
+                              "i32:16", (uint64_t)slot_stride_am, "divisible by 16");
     if (LG_UNLIKELY((uint64_t)slot_stride_bk % 16 != 0))
-        return lg_refuse_hint("matmul", 8, "stride_bk", "i32:16",
-                              (uint64_t)slot_stride_bk, "divisible by 16");
+        return lg_refuse_hint("matmul", 8, "stride_bk",
+                              "i32:16", (uint64_t)slot_stride_bk, "divisible by 16");
     if (LG_UNLIKELY((uint64_t)slot_stride_cm % 16 != 0))
-        return lg_refuse_hint("matmul", 10, "stride_cm", "i32:16",
-                              (uint64_t)slot_stride_cm, "divisible by 16");
+        return lg_refuse_hint("matmul", 10, "stride_cm",
+                              "i32:16", (uint64_t)slot_stride_cm, "divisible by 16");
     void *slots[] = {
         &slot_a_ptr, /* a_ptr: *fp16:16 */
         &slot_b_ptr, /* b_ptr: *fp16:16 */
@@ -862,8 +862,8 @@ static int lg_run_matmul(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    return lg_launch(&lg_state_matmul, &lg_kernel_matmul, stream, grid_x, grid_y, grid_z,
-                     slots);
+    return lg_launch(&lg_state_matmul, &lg_kernel_matmul, stream, grid_x, grid_y,
+                     grid_z, slots);
 }
 
 LG_EXPORT int matmul_launch(

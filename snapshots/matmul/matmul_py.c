@@ -943,18 +943,20 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
 
 static int lg_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
 {
-    PyObject *number = PyNumber_Index(object);
-    if (number == NULL) {
+    if (!PyIndex_Check(object)) {
         PyErr_Format(PyExc_TypeError, "%s: grid %s must be an int, got %.200R", kernel, axis,
                      object);
         return -1;
     }
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL)
+        return -1;
     int overflow = 0;
     long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
     Py_DECREF(number);
     if (value == -1 && PyErr_Occurred() != NULL)
         return -1;
-    if (overflow < 0 || value < 0) {
+    if (overflow < 0 || (overflow == 0 && value < 0)) {
         PyErr_Format(PyExc_ValueError, "%s: grid %s is negative: %.200R", kernel, axis, object);
         return -1;
     }
@@ -1480,26 +1482,26 @@ static int lg_run_matmul(
     uint64_t lg_global_scratch = 0; /* the kernel needs none */
     uint64_t lg_profile_scratch = 0; /* the kernel needs none */
     if (LG_UNLIKELY((uint64_t)slot_a_ptr % 16 != 0))
-        return lg_refuse_hint("matmul", 0, "a_ptr", "*fp16:16",
-                              (uint64_t)slot_a_ptr, "divisible by 16");
+        return lg_refuse_hint("matmul", 0, "a_ptr",
+                              "*fp16:16", (uint64_t)slot_a_ptr, "divisible by 16");
     if (LG_UNLIKELY((uint64_t)slot_b_ptr % 16 != 0))
-        return lg_refuse_hint("matmul", 1, "b_ptr", "*fp16:16",
-                              (uint64_t)slot_b_ptr, "divisible by 16");
+        return lg_refuse_hint("matmul", 1, "b_ptr",
+                              "*fp16:16", (uint64_t)slot_b_ptr, "divisible by 16");
     if (LG_UNLIKELY((uint64_t)slot_c_ptr % 16 != 0))
-        return lg_refuse_hint("matmul", 2, "c_ptr", "*fp16:16",
-                              (uint64_t)slot_c_ptr, "divisible by 16");
+        return lg_refuse_hint("matmul", 2, "c_ptr",
+                              "*fp16:16", (uint64_t)slot_c_ptr, "divisible by 16");
     if (LG_UNLIKELY((uint64_t)slot_K % 16 != 0))
-        return lg_refuse_hint("matmul", 5, "K", "i32:16",
-                              (uint64_t)slot_K, "divisible by 16");
+        return lg_refuse_hint("matmul", 5, "K",
+                              "i32:16", (uint64_t)slot_K, "divisible by 16");
     if (LG_UNLIKELY((uint64_t)slot_stride_am % 16 != 0))
-        return lg_refuse_hint("matmul", 6, "stride_am", "i32:16",
-                              (uint64_t)slot_stride_am, "divisible by 16");
+        return lg_refuse_hint("matmul", 6, "stride_am",
+                              "i32:16", (uint64_t)slot_stride_am, "divisible by 16");
     if (LG_UNLIKELY((uint64_t)slot_stride_bk % 16 != 0))
-        return lg_refuse_hint("matmul", 8, "stride_bk", "i32:16",
-                              (uint64_t)slot_stride_bk, "divisible by 16");
+        return lg_refuse_hint("matmul", 8, "stride_bk",
+                              "i32:16", (uint64_t)slot_stride_bk, "divisible by 16");
     if (LG_UNLIKELY((uint64_t)slot_stride_cm % 16 != 0))
-        return lg_refuse_hint("matmul", 10, "stride_cm", "i32:16",
-                              (uint64_t)slot_stride_cm, "divisible by 16");
+        return lg_refuse_hint("matmul", 10, "stride_cm",
+                              "i32:16", (uint64_t)slot_stride_cm, "divisible by 16");
     void *slots[] = {
         &slot_a_ptr, /* a_ptr: *fp16:16 */
         &slot_b_ptr, /* b_ptr: *fp16:16 */
@@ -1513,21 +1515,21 @@ static int lg_run_matmul(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    return lg_launch(&lg_state_matmul, &lg_kernel_matmul, stream, grid_x, grid_y, grid_z,
-                     slots);
+    return lg_launch(&lg_state_matmul, &lg_kernel_matmul, stream, grid_x, grid_y,
+                     grid_z, slots);
 }
 
 /* What a message calls each argument. */
 static const lg_argument lg_arguments[] = {
-    {"argument 0 '" "a_ptr" "'", "*fp16:16"},
-    {"argument 1 '" "b_ptr" "'", "*fp16:16"},
-    {"argument 2 '" "c_ptr" "'", "*fp16:16"},
-    {"argument 3 '" "M" "'", "i32"},
-    {"argument 4 '" "N" "'", "i32"},
-    {"argument 5 '" "K" "'", "i32:16"},
-    {"argument 6 '" "stride_am" "'", "i32:16"},
-    {"argument 8 '" "stride_bk" "'", "i32:16"},
-    {"argument 10 '" "stride_cm" "'", "i32:16"},
+    { "argument 0 'a_ptr'", "*fp16:16" },
+    { "argument 1 'b_ptr'", "*fp16:16" },
+    { "argument 2 'c_ptr'", "*fp16:16" },
+    { "argument 3 'M'", "i32" },
+    { "argument 4 'N'", "i32" },
+    { "argument 5 'K'", "i32:16" },
+    { "argument 6 'stride_am'", "i32:16" },
+    { "argument 8 'stride_bk'", "i32:16" },
+    { "argument 10 'stride_cm'", "i32:16" },
 };
 
 /* The parameters of launch(), in order. */
@@ -1560,7 +1562,8 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     uint32_t grid[3];
     void *stream = NULL;
     if (names != NULL || given < 13 || given > 17) {
-        if (lg_gather(kernel, lg_keywords, 17, arguments, given, names, gathered) != 0)
+        if (lg_gather(kernel, lg_keywords, 17, arguments, given, names,
+                      gathered) != 0)
             return NULL;
         row = gathered;
     }
@@ -1583,27 +1586,33 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
                                &slot_c_ptr) != 0)
         return NULL;
     int64_t wide_M = 0; /* M: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[3], row[5], INT32_MIN, INT32_MAX, &wide_M) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[3], row[5], INT32_MIN, INT32_MAX,
+            &wide_M) != 0)
         return NULL;
     const int32_t slot_M = (int32_t)wide_M;
     int64_t wide_N = 0; /* N: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[4], row[6], INT32_MIN, INT32_MAX, &wide_N) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[4], row[6], INT32_MIN, INT32_MAX,
+            &wide_N) != 0)
         return NULL;
     const int32_t slot_N = (int32_t)wide_N;
     int64_t wide_K = 0; /* K: i32:16 */
-    if (lg_signed_from_object(kernel, &lg_arguments[5], row[7], INT32_MIN, INT32_MAX, &wide_K) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[5], row[7], INT32_MIN, INT32_MAX,
+            &wide_K) != 0)
         return NULL;
     const int32_t slot_K = (int32_t)wide_K;
     int64_t wide_stride_am = 0; /* stride_am: i32:16 */
-    if (lg_signed_from_object(kernel, &lg_arguments[6], row[8], INT32_MIN, INT32_MAX, &wide_stride_am) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[6], row[8], INT32_MIN, INT32_MAX,
+            &wide_stride_am) != 0)
         return NULL;
     const int32_t slot_stride_am = (int32_t)wide_stride_am;
     int64_t wide_stride_bk = 0; /* stride_bk: i32:16 */
-    if (lg_signed_from_object(kernel, &lg_arguments[7], row[10], INT32_MIN, INT32_MAX, &wide_stride_bk) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[7], row[10], INT32_MIN, INT32_MAX,
+            &wide_stride_bk) != 0)
         return NULL;
     const int32_t slot_stride_bk = (int32_t)wide_stride_bk;
     int64_t wide_stride_cm = 0; /* stride_cm: i32:16 */
-    if (lg_signed_from_object(kernel, &lg_arguments[8], row[12], INT32_MIN, INT32_MAX, &wide_stride_cm) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[8], row[12], INT32_MIN, INT32_MAX,
+            &wide_stride_cm) != 0)
         return NULL;
     const int32_t slot_stride_cm = (int32_t)wide_stride_cm;
     int status = LG_SUCCESS;

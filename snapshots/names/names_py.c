@@ -729,18 +729,20 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
 
 static int lg_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
 {
-    PyObject *number = PyNumber_Index(object);
-    if (number == NULL) {
+    if (!PyIndex_Check(object)) {
         PyErr_Format(PyExc_TypeError, "%s: grid %s must be an int, got %.200R", kernel, axis,
                      object);
         return -1;
     }
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL)
+        return -1;
     int overflow = 0;
     long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
     Py_DECREF(number);
     if (value == -1 && PyErr_Occurred() != NULL)
         return -1;
-    if (overflow < 0 || value < 0) {
+    if (overflow < 0 || (overflow == 0 && value < 0)) {
         PyErr_Format(PyExc_ValueError, "%s: grid %s is negative: %.200R", kernel, axis, object);
         return -1;
     }
@@ -921,8 +923,16 @@ LG_COLD
 static int lg_round_int_to_odd(PyObject *object, double *value)
 {
     uint64_t bits = 0;
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL) {
+        /* An array of one float has the method, and says only now that it is no int. */
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
+        PyErr_Clear();
+        return 0;
+    }
     PyObject *back = PyLong_FromDouble(*value);
-    PyObject *magnitude = PyNumber_Absolute(object);
+    PyObject *magnitude = PyNumber_Absolute(number);
     PyObject *rounded = back == NULL ? NULL : PyNumber_Absolute(back);
     int exact = -1;
     int above = -1;
@@ -930,6 +940,7 @@ static int lg_round_int_to_odd(PyObject *object, double *value)
         exact = PyObject_RichCompareBool(magnitude, rounded, Py_EQ);
         above = PyObject_RichCompareBool(rounded, magnitude, Py_GT);
     }
+    Py_DECREF(number);
     Py_XDECREF(back);
     Py_XDECREF(magnitude);
     Py_XDECREF(rounded);
@@ -955,8 +966,8 @@ static int lg_double_from_object(const char *kernel, const lg_argument *argument
         PyErr_Clear();
         return lg_wrong_kind(kernel, argument, "a float", object);
     }
-    if (LG_UNLIKELY(narrows && PyLong_Check(object)) &&
-        (*value > 9007199254740992.0 || *value < -9007199254740992.0))
+    if (narrows && LG_UNLIKELY(*value > 9007199254740992.0 || *value < -9007199254740992.0) &&
+        PyIndex_Check(object))
         return lg_round_int_to_odd(object, value);
     return 0;
 }
@@ -1362,21 +1373,21 @@ static int lg_run_names(
 
 /* What a message calls each argument. */
 static const lg_argument lg_arguments[] = {
-    {"argument 0 '" "stream" "'", "*fp32"},
-    {"argument 1 '" "stream_" "'", "i32"},
-    {"argument 2 '" "int" "'", "i32"},
-    {"argument 3 '" "do" "'", "i64"},
-    {"argument 4 '" "args" "'", "i32"},
-    {"argument 5 '" "num_warps" "'", "i32"},
-    {"argument 6 '" "k" "'", "i32"},
-    {"argument 7 '" "K" "'", "i32"},
-    {"argument 8 '" "errno" "'", "fp32"},
-    {"argument 9 '" "lambda" "'", "u8"},
-    {"argument 10 '" "grid" "'", "i32"},
-    {"argument 11 '" "function" "'", "i1"},
-    {"argument 12 '" "x_" "'", "i32"},
-    {"argument 13 '" "_x" "'", "i32"},
-    {"argument 14 '" "grid_x" "'", "i32"},
+    { "argument 0 'stream'", "*fp32" },
+    { "argument 1 'stream_'", "i32" },
+    { "argument 2 'int'", "i32" },
+    { "argument 3 'do'", "i64" },
+    { "argument 4 'args'", "i32" },
+    { "argument 5 'num_warps'", "i32" },
+    { "argument 6 'k'", "i32" },
+    { "argument 7 'K'", "i32" },
+    { "argument 8 'errno'", "fp32" },
+    { "argument 9 'lambda'", "u8" },
+    { "argument 10 'grid'", "i32" },
+    { "argument 11 'function'", "i1" },
+    { "argument 12 'x_'", "i32" },
+    { "argument 13 '_x'", "i32" },
+    { "argument 14 'grid_x'", "i32" },
 };
 
 /* The parameters of launch(), in order. */
@@ -1410,7 +1421,8 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     uint32_t grid[3];
     void *stream = NULL;
     if (names != NULL || given < 18 || given > 18) {
-        if (lg_gather(kernel, lg_keywords, 18, arguments, given, names, gathered) != 0)
+        if (lg_gather(kernel, lg_keywords, 18, arguments, given, names,
+                      gathered) != 0)
             return NULL;
         row = gathered;
     }
@@ -1428,59 +1440,73 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
                                &slot_stream_) != 0)
         return NULL;
     int64_t wide_stream__ = 0; /* stream_: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[1], row[4], INT32_MIN, INT32_MAX, &wide_stream__) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[1], row[4], INT32_MIN, INT32_MAX,
+            &wide_stream__) != 0)
         return NULL;
     const int32_t slot_stream__ = (int32_t)wide_stream__;
     int64_t wide_int_ = 0; /* int: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[2], row[5], INT32_MIN, INT32_MAX, &wide_int_) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[2], row[5], INT32_MIN, INT32_MAX,
+            &wide_int_) != 0)
         return NULL;
     const int32_t slot_int_ = (int32_t)wide_int_;
     int64_t wide_do_ = 0; /* do: i64 */
-    if (lg_signed_from_object(kernel, &lg_arguments[3], row[6], INT64_MIN, INT64_MAX, &wide_do_) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[3], row[6], INT64_MIN, INT64_MAX,
+            &wide_do_) != 0)
         return NULL;
     const int64_t slot_do_ = (int64_t)wide_do_;
     int64_t wide_args = 0; /* args: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[4], row[7], INT32_MIN, INT32_MAX, &wide_args) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[4], row[7], INT32_MIN, INT32_MAX,
+            &wide_args) != 0)
         return NULL;
     const int32_t slot_args = (int32_t)wide_args;
     int64_t wide_num_warps = 0; /* num_warps: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[5], row[8], INT32_MIN, INT32_MAX, &wide_num_warps) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[5], row[8], INT32_MIN, INT32_MAX,
+            &wide_num_warps) != 0)
         return NULL;
     const int32_t slot_num_warps = (int32_t)wide_num_warps;
     int64_t wide_k = 0; /* k: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[6], row[9], INT32_MIN, INT32_MAX, &wide_k) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[6], row[9], INT32_MIN, INT32_MAX,
+            &wide_k) != 0)
         return NULL;
     const int32_t slot_k = (int32_t)wide_k;
     int64_t wide_K = 0; /* K: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[7], row[10], INT32_MIN, INT32_MAX, &wide_K) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[7], row[10], INT32_MIN, INT32_MAX,
+            &wide_K) != 0)
         return NULL;
     const int32_t slot_K = (int32_t)wide_K;
     double wide_errno_ = 0; /* errno: fp32 */
-    if (lg_double_from_object(kernel, &lg_arguments[8], row[11], LG_NARROWS, &wide_errno_) != 0)
+    if (lg_double_from_object(kernel, &lg_arguments[8], row[11], LG_NARROWS,
+            &wide_errno_) != 0)
         return NULL;
     const float slot_errno_ = (float)wide_errno_;
     uint64_t wide_lambda = 0; /* lambda: u8 */
-    if (lg_unsigned_from_object(kernel, &lg_arguments[9], row[12], UINT8_MAX, &wide_lambda) != 0)
+    if (lg_unsigned_from_object(kernel, &lg_arguments[9], row[12], UINT8_MAX,
+            &wide_lambda) != 0)
         return NULL;
     const uint8_t slot_lambda = (uint8_t)wide_lambda;
     int64_t wide_grid = 0; /* grid: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[10], row[13], INT32_MIN, INT32_MAX, &wide_grid) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[10], row[13], INT32_MIN, INT32_MAX,
+            &wide_grid) != 0)
         return NULL;
     const int32_t slot_grid = (int32_t)wide_grid;
     uint64_t wide_function_ = 0; /* function: i1 */
-    if (lg_bool_from_object(kernel, &lg_arguments[11], row[14], 1, &wide_function_) != 0)
+    if (lg_bool_from_object(kernel, &lg_arguments[11], row[14], 1,
+            &wide_function_) != 0)
         return NULL;
     const uint8_t slot_function_ = (uint8_t)wide_function_;
     int64_t wide_x_ = 0; /* x_: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[12], row[15], INT32_MIN, INT32_MAX, &wide_x_) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[12], row[15], INT32_MIN, INT32_MAX,
+            &wide_x_) != 0)
         return NULL;
     const int32_t slot_x_ = (int32_t)wide_x_;
     int64_t wide__x = 0; /* _x: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[13], row[16], INT32_MIN, INT32_MAX, &wide__x) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[13], row[16], INT32_MIN, INT32_MAX,
+            &wide__x) != 0)
         return NULL;
     const int32_t slot__x = (int32_t)wide__x;
     int64_t wide_grid_x_ = 0; /* grid_x: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[14], row[17], INT32_MIN, INT32_MAX, &wide_grid_x_) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[14], row[17], INT32_MIN, INT32_MAX,
+            &wide_grid_x_) != 0)
         return NULL;
     const int32_t slot_grid_x_ = (int32_t)wide_grid_x_;
     int status = LG_SUCCESS;

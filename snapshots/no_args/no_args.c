@@ -1047,8 +1047,8 @@ static int lg_run_no_args(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    return lg_launch(&lg_state_no_args, &lg_kernel_no_args, stream, grid_x, grid_y, grid_z,
-                     slots);
+    return lg_launch(&lg_state_no_args, &lg_kernel_no_args, stream, grid_x, grid_y,
+                     grid_z, slots);
 }
 
 LG_EXPORT int no_args_launch(

@@ -880,18 +880,20 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
 
 static int lg_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
 {
-    PyObject *number = PyNumber_Index(object);
-    if (number == NULL) {
+    if (!PyIndex_Check(object)) {
         PyErr_Format(PyExc_TypeError, "%s: grid %s must be an int, got %.200R", kernel, axis,
                      object);
         return -1;
     }
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL)
+        return -1;
     int overflow = 0;
     long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
     Py_DECREF(number);
     if (value == -1 && PyErr_Occurred() != NULL)
         return -1;
-    if (overflow < 0 || value < 0) {
+    if (overflow < 0 || (overflow == 0 && value < 0)) {
         PyErr_Format(PyExc_ValueError, "%s: grid %s is negative: %.200R", kernel, axis, object);
         return -1;
     }
@@ -1399,8 +1401,8 @@ static int lg_run_no_args(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    return lg_launch(&lg_state_no_args, &lg_kernel_no_args, stream, grid_x, grid_y, grid_z,
-                     slots);
+    return lg_launch(&lg_state_no_args, &lg_kernel_no_args, stream, grid_x, grid_y,
+                     grid_z, slots);
 }
 
 /* The parameters of launch(), in order. */
@@ -1418,7 +1420,8 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     uint32_t grid[3];
     void *stream = NULL;
     if (names != NULL || given < 2 || given > 2) {
-        if (lg_gather(kernel, lg_keywords, 2, arguments, given, names, gathered) != 0)
+        if (lg_gather(kernel, lg_keywords, 2, arguments, given, names,
+                      gathered) != 0)
             return NULL;
         row = gathered;
     }

@@ -1211,8 +1211,8 @@ static int lg_run_scalars(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    return lg_launch(&lg_state_scalars, &lg_kernel_scalars, stream, grid_x, grid_y, grid_z,
-                     slots);
+    return lg_launch(&lg_state_scalars, &lg_kernel_scalars, stream, grid_x, grid_y,
+                     grid_z, slots);
 }
 
 LG_EXPORT int scalars_launch(
@@ -1248,12 +1248,14 @@ LG_EXPORT int scalars_launch(
     const uint64_t slot_u64_ = arg_u64_;
     uint16_t slot_h = 0;
     if (LG_UNLIKELY(!lg_fp16_from_double((double)arg_h, &slot_h)))
-        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s): %g is too large", "scalars",
-                         10, "h", "fp16", (double)arg_h);
+        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s): %g is too large",
+                         "scalars", 10, "h",
+                         "fp16", (double)arg_h);
     uint16_t slot_bh = 0;
     if (LG_UNLIKELY(!lg_bf16_from_double((double)arg_bh, &slot_bh)))
-        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s): %g is too large", "scalars",
-                         11, "bh", "bf16", (double)arg_bh);
+        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s): %g is too large",
+                         "scalars", 11, "bh",
+                         "bf16", (double)arg_bh);
     const float slot_f = arg_f;
     const double slot_d = arg_d;
     return lg_run_scalars(

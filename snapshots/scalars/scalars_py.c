@@ -975,18 +975,20 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
 
 static int lg_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
 {
-    PyObject *number = PyNumber_Index(object);
-    if (number == NULL) {
+    if (!PyIndex_Check(object)) {
         PyErr_Format(PyExc_TypeError, "%s: grid %s must be an int, got %.200R", kernel, axis,
                      object);
         return -1;
     }
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL)
+        return -1;
     int overflow = 0;
     long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
     Py_DECREF(number);
     if (value == -1 && PyErr_Occurred() != NULL)
         return -1;
-    if (overflow < 0 || value < 0) {
+    if (overflow < 0 || (overflow == 0 && value < 0)) {
         PyErr_Format(PyExc_ValueError, "%s: grid %s is negative: %.200R", kernel, axis, object);
         return -1;
     }
@@ -1157,8 +1159,16 @@ LG_COLD
 static int lg_round_int_to_odd(PyObject *object, double *value)
 {
     uint64_t bits = 0;
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL) {
+        /* An array of one float has the method, and says only now that it is no int. */
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
+        PyErr_Clear();
+        return 0;
+    }
     PyObject *back = PyLong_FromDouble(*value);
-    PyObject *magnitude = PyNumber_Absolute(object);
+    PyObject *magnitude = PyNumber_Absolute(number);
     PyObject *rounded = back == NULL ? NULL : PyNumber_Absolute(back);
     int exact = -1;
     int above = -1;
@@ -1166,6 +1176,7 @@ static int lg_round_int_to_odd(PyObject *object, double *value)
         exact = PyObject_RichCompareBool(magnitude, rounded, Py_EQ);
         above = PyObject_RichCompareBool(rounded, magnitude, Py_GT);
     }
+    Py_DECREF(number);
     Py_XDECREF(back);
     Py_XDECREF(magnitude);
     Py_XDECREF(rounded);
@@ -1191,8 +1202,8 @@ static int lg_double_from_object(const char *kernel, const lg_argument *argument
         PyErr_Clear();
         return lg_wrong_kind(kernel, argument, "a float", object);
     }
-    if (LG_UNLIKELY(narrows && PyLong_Check(object)) &&
-        (*value > 9007199254740992.0 || *value < -9007199254740992.0))
+    if (narrows && LG_UNLIKELY(*value > 9007199254740992.0 || *value < -9007199254740992.0) &&
+        PyIndex_Check(object))
         return lg_round_int_to_odd(object, value);
     return 0;
 }
@@ -1959,26 +1970,26 @@ static int lg_run_scalars(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    return lg_launch(&lg_state_scalars, &lg_kernel_scalars, stream, grid_x, grid_y, grid_z,
-                     slots);
+    return lg_launch(&lg_state_scalars, &lg_kernel_scalars, stream, grid_x, grid_y,
+                     grid_z, slots);
 }
 
 /* What a message calls each argument. */
 static const lg_argument lg_arguments[] = {
-    {"argument 0 '" "out_ptr" "'", "*i64"},
-    {"argument 1 '" "b1" "'", "i1"},
-    {"argument 2 '" "s8" "'", "i8"},
-    {"argument 3 '" "s16" "'", "i16"},
-    {"argument 4 '" "s32" "'", "i32"},
-    {"argument 5 '" "s64" "'", "i64"},
-    {"argument 6 '" "u8_" "'", "u8"},
-    {"argument 7 '" "u16_" "'", "u16"},
-    {"argument 8 '" "u32_" "'", "u32"},
-    {"argument 9 '" "u64_" "'", "u64"},
-    {"argument 10 '" "h" "'", "fp16"},
-    {"argument 11 '" "bh" "'", "bf16"},
-    {"argument 12 '" "f" "'", "fp32"},
-    {"argument 13 '" "d" "'", "fp64"},
+    { "argument 0 'out_ptr'", "*i64" },
+    { "argument 1 'b1'", "i1" },
+    { "argument 2 's8'", "i8" },
+    { "argument 3 's16'", "i16" },
+    { "argument 4 's32'", "i32" },
+    { "argument 5 's64'", "i64" },
+    { "argument 6 'u8_'", "u8" },
+    { "argument 7 'u16_'", "u16" },
+    { "argument 8 'u32_'", "u32" },
+    { "argument 9 'u64_'", "u64" },
+    { "argument 10 'h'", "fp16" },
+    { "argument 11 'bh'", "bf16" },
+    { "argument 12 'f'", "fp32" },
+    { "argument 13 'd'", "fp64" },
 };
 
 /* The parameters of launch(), in order. */
@@ -2010,7 +2021,8 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     uint32_t grid[3];
     void *stream = NULL;
     if (names != NULL || given < 16 || given > 16) {
-        if (lg_gather(kernel, lg_keywords, 16, arguments, given, names, gathered) != 0)
+        if (lg_gather(kernel, lg_keywords, 16, arguments, given, names,
+                      gathered) != 0)
             return NULL;
         row = gathered;
     }
@@ -2025,43 +2037,53 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
                                &slot_out_ptr) != 0)
         return NULL;
     uint64_t wide_b1 = 0; /* b1: i1 */
-    if (lg_bool_from_object(kernel, &lg_arguments[1], row[3], 1, &wide_b1) != 0)
+    if (lg_bool_from_object(kernel, &lg_arguments[1], row[3], 1,
+            &wide_b1) != 0)
         return NULL;
     const uint8_t slot_b1 = (uint8_t)wide_b1;
     int64_t wide_s8 = 0; /* s8: i8 */
-    if (lg_signed_from_object(kernel, &lg_arguments[2], row[4], INT8_MIN, INT8_MAX, &wide_s8) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[2], row[4], INT8_MIN, INT8_MAX,
+            &wide_s8) != 0)
         return NULL;
     const int8_t slot_s8 = (int8_t)wide_s8;
     int64_t wide_s16 = 0; /* s16: i16 */
-    if (lg_signed_from_object(kernel, &lg_arguments[3], row[5], INT16_MIN, INT16_MAX, &wide_s16) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[3], row[5], INT16_MIN, INT16_MAX,
+            &wide_s16) != 0)
         return NULL;
     const int16_t slot_s16 = (int16_t)wide_s16;
     int64_t wide_s32 = 0; /* s32: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[4], row[6], INT32_MIN, INT32_MAX, &wide_s32) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[4], row[6], INT32_MIN, INT32_MAX,
+            &wide_s32) != 0)
         return NULL;
     const int32_t slot_s32 = (int32_t)wide_s32;
     int64_t wide_s64 = 0; /* s64: i64 */
-    if (lg_signed_from_object(kernel, &lg_arguments[5], row[7], INT64_MIN, INT64_MAX, &wide_s64) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[5], row[7], INT64_MIN, INT64_MAX,
+            &wide_s64) != 0)
         return NULL;
     const int64_t slot_s64 = (int64_t)wide_s64;
     uint64_t wide_u8_ = 0; /* u8_: u8 */
-    if (lg_unsigned_from_object(kernel, &lg_arguments[6], row[8], UINT8_MAX, &wide_u8_) != 0)
+    if (lg_unsigned_from_object(kernel, &lg_arguments[6], row[8], UINT8_MAX,
+            &wide_u8_) != 0)
         return NULL;
     const uint8_t slot_u8_ = (uint8_t)wide_u8_;
     uint64_t wide_u16_ = 0; /* u16_: u16 */
-    if (lg_unsigned_from_object(kernel, &lg_arguments[7], row[9], UINT16_MAX, &wide_u16_) != 0)
+    if (lg_unsigned_from_object(kernel, &lg_arguments[7], row[9], UINT16_MAX,
+            &wide_u16_) != 0)
         return NULL;
     const uint16_t slot_u16_ = (uint16_t)wide_u16_;
     uint64_t wide_u32_ = 0; /* u32_: u32 */
-    if (lg_unsigned_from_object(kernel, &lg_arguments[8], row[10], UINT32_MAX, &wide_u32_) != 0)
+    if (lg_unsigned_from_object(kernel, &lg_arguments[8], row[10], UINT32_MAX,
+            &wide_u32_) != 0)
         return NULL;
     const uint32_t slot_u32_ = (uint32_t)wide_u32_;
     uint64_t wide_u64_ = 0; /* u64_: u64 */
-    if (lg_unsigned_from_object(kernel, &lg_arguments[9], row[11], UINT64_MAX, &wide_u64_) != 0)
+    if (lg_unsigned_from_object(kernel, &lg_arguments[9], row[11], UINT64_MAX,
+            &wide_u64_) != 0)
         return NULL;
     const uint64_t slot_u64_ = (uint64_t)wide_u64_;
     double wide_h = 0; /* h: fp16 */
-    if (lg_double_from_object(kernel, &lg_arguments[10], row[12], LG_NARROWS, &wide_h) != 0)
+    if (lg_double_from_object(kernel, &lg_arguments[10], row[12], LG_NARROWS,
+            &wide_h) != 0)
         return NULL;
     uint16_t slot_h = 0;
     if (!lg_fp16_from_double(wide_h, &slot_h)) {
@@ -2069,7 +2091,8 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
         return NULL;
     }
     double wide_bh = 0; /* bh: bf16 */
-    if (lg_double_from_object(kernel, &lg_arguments[11], row[13], LG_NARROWS, &wide_bh) != 0)
+    if (lg_double_from_object(kernel, &lg_arguments[11], row[13], LG_NARROWS,
+            &wide_bh) != 0)
         return NULL;
     uint16_t slot_bh = 0;
     if (!lg_bf16_from_double(wide_bh, &slot_bh)) {
@@ -2077,11 +2100,13 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
         return NULL;
     }
     double wide_f = 0; /* f: fp32 */
-    if (lg_double_from_object(kernel, &lg_arguments[12], row[14], LG_NARROWS, &wide_f) != 0)
+    if (lg_double_from_object(kernel, &lg_arguments[12], row[14], LG_NARROWS,
+            &wide_f) != 0)
         return NULL;
     const float slot_f = (float)wide_f;
     double wide_d = 0; /* d: fp64 */
-    if (lg_double_from_object(kernel, &lg_arguments[13], row[15], LG_KEEPS, &wide_d) != 0)
+    if (lg_double_from_object(kernel, &lg_arguments[13], row[15], LG_KEEPS,
+            &wide_d) != 0)
         return NULL;
     const double slot_d = (double)wide_d;
     int status = LG_SUCCESS;

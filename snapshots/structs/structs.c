@@ -577,14 +577,17 @@ static int lg_run_structs(
 )
 {
     if (LG_UNLIKELY(slot_params == NULL))
-        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s) is null", "structs",
-                         0, "params", "bytes[24]");
+        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s) is null",
+                         "structs", 0, "params",
+                         "bytes[24]");
     if (LG_UNLIKELY(slot_map == NULL))
-        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s) is null", "structs",
-                         1, "map", "nvTmaDesc");
+        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s) is null",
+                         "structs", 1, "map",
+                         "nvTmaDesc");
     if (LG_UNLIKELY(slot_odd == NULL))
-        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s) is null", "structs",
-                         2, "odd", "bytes[5]");
+        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s) is null",
+                         "structs", 2, "odd",
+                         "bytes[5]");
     void *slots[] = {
         (void *)slot_params, /* params: bytes[24] */
         (void *)slot_map, /* map: nvTmaDesc */

@@ -727,18 +727,20 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
 
 static int lg_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
 {
-    PyObject *number = PyNumber_Index(object);
-    if (number == NULL) {
+    if (!PyIndex_Check(object)) {
         PyErr_Format(PyExc_TypeError, "%s: grid %s must be an int, got %.200R", kernel, axis,
                      object);
         return -1;
     }
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL)
+        return -1;
     int overflow = 0;
     long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
     Py_DECREF(number);
     if (value == -1 && PyErr_Occurred() != NULL)
         return -1;
-    if (overflow < 0 || value < 0) {
+    if (overflow < 0 || (overflow == 0 && value < 0)) {
         PyErr_Format(PyExc_ValueError, "%s: grid %s is negative: %.200R", kernel, axis, object);
         return -1;
     }
@@ -1082,14 +1084,17 @@ static int lg_run_structs(
 )
 {
     if (LG_UNLIKELY(slot_params == NULL))
-        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s) is null", "structs",
-                         0, "params", "bytes[24]");
+        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s) is null",
+                         "structs", 0, "params",
+                         "bytes[24]");
     if (LG_UNLIKELY(slot_map == NULL))
-        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s) is null", "structs",
-                         1, "map", "nvTmaDesc");
+        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s) is null",
+                         "structs", 1, "map",
+                         "nvTmaDesc");
     if (LG_UNLIKELY(slot_odd == NULL))
-        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s) is null", "structs",
-                         2, "odd", "bytes[5]");
+        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s) is null",
+                         "structs", 2, "odd",
+                         "bytes[5]");
     void *slots[] = {
         (void *)slot_params, /* params: bytes[24] */
         (void *)slot_map, /* map: nvTmaDesc */
@@ -1102,10 +1107,10 @@ static int lg_run_structs(
 
 /* What a message calls each argument. */
 static const lg_argument lg_arguments[] = {
-    {"argument 0 '" "params" "'", "bytes[24]"},
-    {"argument 1 '" "map" "'", "nvTmaDesc"},
-    {"argument 2 '" "odd" "'", "bytes[5]"},
-    {"argument 3 '" "n" "'", "i32"},
+    { "argument 0 'params'", "bytes[24]" },
+    { "argument 1 'map'", "nvTmaDesc" },
+    { "argument 2 'odd'", "bytes[5]" },
+    { "argument 3 'n'", "i32" },
 };
 
 /* The parameters of launch(), in order. */
@@ -1128,7 +1133,8 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     uint32_t grid[3];
     void *stream = NULL;
     if (names != NULL || given < 7 || given > 7) {
-        if (lg_gather(kernel, lg_keywords, 7, arguments, given, names, gathered) != 0)
+        if (lg_gather(kernel, lg_keywords, 7, arguments, given, names,
+                      gathered) != 0)
             return NULL;
         row = gathered;
     }
@@ -1141,20 +1147,26 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     const uint32_t grid_x = grid[0];
     const uint32_t grid_y = grid[1];
     const uint32_t grid_z = grid[2];
-    LG_ALIGNAS(8) unsigned char copy_params[24]; /* params: bytes[24] */
+    /* params: bytes[24] */
+    LG_ALIGNAS(8) unsigned char copy_params[24];
     const void *slot_params = copy_params;
-    if (lg_bytes_from_object(kernel, &lg_arguments[0], row[3], copy_params, 24) != 0)
+    if (lg_bytes_from_object(kernel, &lg_arguments[0], row[3], copy_params,
+                             24) != 0)
         return NULL;
     lg_tensor_map copy_map; /* map: nvTmaDesc */
     const void *slot_map = &copy_map;
-    if (lg_tensor_map_from_object(kernel, &lg_arguments[1], row[4], &copy_map) != 0)
+    if (lg_tensor_map_from_object(kernel, &lg_arguments[1], row[4],
+                                  &copy_map) != 0)
         return NULL;
-    LG_ALIGNAS(1) unsigned char copy_odd[5]; /* odd: bytes[5] */
+    /* odd: bytes[5] */
+    LG_ALIGNAS(1) unsigned char copy_odd[5];
     const void *slot_odd = copy_odd;
-    if (lg_bytes_from_object(kernel, &lg_arguments[2], row[5], copy_odd, 5) != 0)
+    if (lg_bytes_from_object(kernel, &lg_arguments[2], row[5], copy_odd,
+                             5) != 0)
         return NULL;
     int64_t wide_n = 0; /* n: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[3], row[6], INT32_MIN, INT32_MAX, &wide_n) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[3], row[6], INT32_MIN, INT32_MAX,
+            &wide_n) != 0)
         return NULL;
     const int32_t slot_n = (int32_t)wide_n;
     int status = LG_SUCCESS;

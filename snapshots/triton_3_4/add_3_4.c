@@ -1164,8 +1164,8 @@ static int lg_run_add_3_4(
         &slot_alpha, /* alpha: fp32 */
         &lg_global_scratch, /* global scratch */
     };
-    return lg_launch(&lg_state_add_3_4, &lg_kernel_add_3_4, stream, grid_x, grid_y, grid_z,
-                     slots);
+    return lg_launch(&lg_state_add_3_4, &lg_kernel_add_3_4, stream, grid_x, grid_y,
+                     grid_z, slots);
 }
 
 LG_EXPORT int add_3_4_launch(

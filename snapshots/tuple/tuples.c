@@ -1084,8 +1084,8 @@ static int lg_run_tuples(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    return lg_launch(&lg_state_tuples, &lg_kernel_tuples, stream, grid_x, grid_y, grid_z,
-                     slots);
+    return lg_launch(&lg_state_tuples, &lg_kernel_tuples, stream, grid_x, grid_y,
+                     grid_z, slots);
 }
 
 LG_EXPORT int tuples_launch(

@@ -929,18 +929,20 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
 
 static int lg_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
 {
-    PyObject *number = PyNumber_Index(object);
-    if (number == NULL) {
+    if (!PyIndex_Check(object)) {
         PyErr_Format(PyExc_TypeError, "%s: grid %s must be an int, got %.200R", kernel, axis,
                      object);
         return -1;
     }
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL)
+        return -1;
     int overflow = 0;
     long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
     Py_DECREF(number);
     if (value == -1 && PyErr_Occurred() != NULL)
         return -1;
-    if (overflow < 0 || value < 0) {
+    if (overflow < 0 || (overflow == 0 && value < 0)) {
         PyErr_Format(PyExc_ValueError, "%s: grid %s is negative: %.200R", kernel, axis, object);
         return -1;
     }
@@ -1071,8 +1073,16 @@ LG_COLD
 static int lg_round_int_to_odd(PyObject *object, double *value)
 {
     uint64_t bits = 0;
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL) {
+        /* An array of one float has the method, and says only now that it is no int. */
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
+        PyErr_Clear();
+        return 0;
+    }
     PyObject *back = PyLong_FromDouble(*value);
-    PyObject *magnitude = PyNumber_Absolute(object);
+    PyObject *magnitude = PyNumber_Absolute(number);
     PyObject *rounded = back == NULL ? NULL : PyNumber_Absolute(back);
     int exact = -1;
     int above = -1;
@@ -1080,6 +1090,7 @@ static int lg_round_int_to_odd(PyObject *object, double *value)
         exact = PyObject_RichCompareBool(magnitude, rounded, Py_EQ);
         above = PyObject_RichCompareBool(rounded, magnitude, Py_GT);
     }
+    Py_DECREF(number);
     Py_XDECREF(back);
     Py_XDECREF(magnitude);
     Py_XDECREF(rounded);
@@ -1105,8 +1116,8 @@ static int lg_double_from_object(const char *kernel, const lg_argument *argument
         PyErr_Clear();
         return lg_wrong_kind(kernel, argument, "a float", object);
     }
-    if (LG_UNLIKELY(narrows && PyLong_Check(object)) &&
-        (*value > 9007199254740992.0 || *value < -9007199254740992.0))
+    if (narrows && LG_UNLIKELY(*value > 9007199254740992.0 || *value < -9007199254740992.0) &&
+        PyIndex_Check(object))
         return lg_round_int_to_odd(object, value);
     return 0;
 }
@@ -1801,21 +1812,21 @@ static int lg_run_tuples(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    return lg_launch(&lg_state_tuples, &lg_kernel_tuples, stream, grid_x, grid_y, grid_z,
-                     slots);
+    return lg_launch(&lg_state_tuples, &lg_kernel_tuples, stream, grid_x, grid_y,
+                     grid_z, slots);
 }
 
 /* What a message calls each argument. */
 static const lg_argument lg_arguments[] = {
-    {"argument 0 '" "ptrs" "'", "(*fp32, (*fp32, 3))"},
-    {"argument 0 '" "ptrs.0" "'", "*fp32"},
-    {"argument 0 '" "ptrs.1" "'", "(*fp32, 3)"},
-    {"argument 0 '" "ptrs.1.0" "'", "*fp32"},
-    {"argument 1 '" "shape" "'", "(i32, i32)"},
-    {"argument 1 '" "shape.0" "'", "i32"},
-    {"argument 1 '" "shape.1" "'", "i32"},
-    {"argument 2 '" "scale" "'", "fp32"},
-    {"argument 3 '" "out_ptr" "'", "*fp32"},
+    { "argument 0 'ptrs'", "(*fp32, (*fp32, 3))" },
+    { "argument 0 'ptrs.0'", "*fp32" },
+    { "argument 0 'ptrs.1'", "(*fp32, 3)" },
+    { "argument 0 'ptrs.1.0'", "*fp32" },
+    { "argument 1 'shape'", "(i32, i32)" },
+    { "argument 1 'shape.0'", "i32" },
+    { "argument 1 'shape.1'", "i32" },
+    { "argument 2 'scale'", "fp32" },
+    { "argument 3 'out_ptr'", "*fp32" },
 };
 
 /* The parameters of launch(), in order. */
@@ -1837,7 +1848,8 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     uint32_t grid[3];
     void *stream = NULL;
     if (names != NULL || given < 6 || given > 6) {
-        if (lg_gather(kernel, lg_keywords, 6, arguments, given, names, gathered) != 0)
+        if (lg_gather(kernel, lg_keywords, 6, arguments, given, names,
+                      gathered) != 0)
             return NULL;
         row = gathered;
     }
@@ -1865,15 +1877,18 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
                                &slot_ptrs_1_0) != 0)
         return NULL;
     int64_t wide_shape_0 = 0; /* shape.0: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[5], obj_1[0], INT32_MIN, INT32_MAX, &wide_shape_0) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[5], obj_1[0], INT32_MIN, INT32_MAX,
+            &wide_shape_0) != 0)
         return NULL;
     const int32_t slot_shape_0 = (int32_t)wide_shape_0;
     int64_t wide_shape_1 = 0; /* shape.1: i32 */
-    if (lg_signed_from_object(kernel, &lg_arguments[6], obj_1[1], INT32_MIN, INT32_MAX, &wide_shape_1) != 0)
+    if (lg_signed_from_object(kernel, &lg_arguments[6], obj_1[1], INT32_MIN, INT32_MAX,
+            &wide_shape_1) != 0)
         return NULL;
     const int32_t slot_shape_1 = (int32_t)wide_shape_1;
     double wide_scale = 0; /* scale: fp32 */
-    if (lg_double_from_object(kernel, &lg_arguments[7], row[4], LG_NARROWS, &wide_scale) != 0)
+    if (lg_double_from_object(kernel, &lg_arguments[7], row[4], LG_NARROWS,
+            &wide_scale) != 0)
         return NULL;
     const float slot_scale = (float)wide_scale;
     uint64_t slot_out_ptr = 0; /* out_ptr: *fp32 */

@@ -7,8 +7,16 @@ LG_COLD
 static int lg_round_int_to_odd(PyObject *object, double *value)
 {
     uint64_t bits = 0;
+    PyObject *number = PyNumber_Index(object);
+    if (number == NULL) {
+        /* An array of one float has the method, and says only now that it is no int. */
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
+        PyErr_Clear();
+        return 0;
+    }
     PyObject *back = PyLong_FromDouble(*value);
-    PyObject *magnitude = PyNumber_Absolute(object);
+    PyObject *magnitude = PyNumber_Absolute(number);
     PyObject *rounded = back == NULL ? NULL : PyNumber_Absolute(back);
     int exact = -1;
     int above = -1;
@@ -16,6 +24,7 @@ static int lg_round_int_to_odd(PyObject *object, double *value)
         exact = PyObject_RichCompareBool(magnitude, rounded, Py_EQ);
         above = PyObject_RichCompareBool(rounded, magnitude, Py_GT);
     }
+    Py_DECREF(number);
     Py_XDECREF(back);
     Py_XDECREF(magnitude);
     Py_XDECREF(rounded);
@@ -41,8 +50,8 @@ static int lg_double_from_object(const char *kernel, const lg_argument *argument
         PyErr_Clear();
         return lg_wrong_kind(kernel, argument, "a float", object);
     }
-    if (LG_UNLIKELY(narrows && PyLong_Check(object)) &&
-        (*value > 9007199254740992.0 || *value < -9007199254740992.0))
+    if (narrows && LG_UNLIKELY(*value > 9007199254740992.0 || *value < -9007199254740992.0) &&
+        PyIndex_Check(object))
         return lg_round_int_to_odd(object, value);
     return 0;
 }
