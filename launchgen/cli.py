@@ -93,7 +93,7 @@ def emit(ctx: click.Context, /, **_: object) -> int:
         version=launchgen.__version__ if given.stamp_version else None,
         standalone=given.out == "-",
     )
-    files = rendering.render(plan, artifacts=artifacts)
+    files = rendering.render(plan, artifacts=artifacts, cache_folder=_cache_folder())
     inputs = tuple(str(file.path) for file in kernel.inputs)
     return _deliver(files, kernel.name if given.out is None else given.out, given, inputs=inputs)
 
@@ -167,6 +167,17 @@ def _convert(option: str, text: str | None, parse: Callable[[str], T]) -> T | No
         return None if text is None else parse(text)
     except ValueError as error:
         raise UsageError(Diagnostic(f"{option}: {error}")) from error
+
+
+def _cache_folder() -> Path | None:
+    """Return the folder for compiled templates, among the user's caches; None without a home."""
+    caches = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        # The standard has relative paths ignored.
+        base = Path(caches) if os.path.isabs(caches) else Path.home() / ".cache"  # noqa: PTH117
+    except RuntimeError:
+        return None
+    return base / PROGRAM
 
 
 def _path(text: str | None) -> Path | None:

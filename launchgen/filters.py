@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 _PRINTABLE: Final = re.compile(r"[^\x20-\x7e]")
 _PLAIN: Final = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\?')
+_PYTHON_COMMENTS: Final = re.compile(r"coding(?=[:=])|\A *type(?=:)")
 _BYTES_PER_LINE: Final = 12
-_HEX: Final = tuple(f"0x{byte:02x}" for byte in range(256))
+_FRAGMENTS: Final = Path(__file__).parent / "templates" / "runtime"
 
 
 def c_string(text: str) -> str:
@@ -38,14 +39,18 @@ def c_comment(text: str) -> str:
 
 
 def hash_comment(text: str) -> str:
-    """Return the text as it may stand behind a ``#``: ASCII, on one line."""
-    return _visible(text)
+    """Return the text as it may stand behind a ``#``: ASCII, on one line, nothing to Python.
+
+    Python reads ``coding:`` in one of the first two lines as the file's encoding, and tools read a
+    comment that begins with ``type:`` as a type; arguments may be called so.
+    """
+    return _PYTHON_COMMENTS.sub(r"\g<0> ", _visible(text))
 
 
 def c_bytes(data: bytes) -> str:
     """Return the elements of a C array, twelve to a line, indented."""
     lines = (
-        "    " + ", ".join(_HEX[byte] for byte in data[start : start + _BYTES_PER_LINE]) + ","
+        "    0x" + data[start : start + _BYTES_PER_LINE].hex(" ").replace(" ", ", 0x") + ","
         for start in range(0, len(data), _BYTES_PER_LINE)
     )
     return "\n".join(lines)
@@ -54,8 +59,7 @@ def c_bytes(data: bytes) -> str:
 @cache
 def fragment(name: str) -> str:
     """Return a fragment of the runtime, hand-written C, without its last newline."""
-    text = (files("launchgen") / "templates" / "runtime" / f"{name}.c").read_text("ascii")
-    return text.rstrip("\n")
+    return (_FRAGMENTS / f"{name}.c").read_text("ascii").rstrip("\n")
 
 
 def _visible(text: str) -> str:

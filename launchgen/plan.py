@@ -138,6 +138,8 @@ class PlanKernel:
     entry: str
     threads: int
     shared: int
+    has_oversized_shared: bool
+    """Whether the driver is asked for its mode for more shared memory than devices have."""
     cluster_x: int
     cluster_y: int
     cluster_z: int

@@ -88,7 +88,7 @@ def make_plan(
         banner=_banner(source, target, command, version),
         target=target.name,
         limits=_plan_limits(target),
-        kernel=_plan_kernel(source.name, metadata),
+        kernel=_plan_kernel(source.name, metadata, target),
         image=_plan_image(source.image, source.name, target, standalone=standalone),
         has_image=has_image,
         takes_function=not has_image,
@@ -204,12 +204,14 @@ def _plan_limits(target: Target) -> PlanLimits:
     )
 
 
-def _plan_kernel(name: str, metadata: LaunchMetadata) -> PlanKernel:
-    attributes = tuple(_attributes(metadata))
+def _plan_kernel(name: str, metadata: LaunchMetadata, target: Target) -> PlanKernel:
+    is_oversized = _is_oversized(metadata, target)
+    attributes = tuple(_attributes(metadata, is_oversized=is_oversized))
     return PlanKernel(
         entry=metadata.entry or name,
         threads=metadata.threads,
         shared=metadata.shared,
+        has_oversized_shared=is_oversized,
         cluster_x=metadata.cluster[0],
         cluster_y=metadata.cluster[1],
         cluster_z=metadata.cluster[2],
@@ -221,8 +223,25 @@ def _plan_kernel(name: str, metadata: LaunchMetadata) -> PlanKernel:
     )
 
 
-def _attributes(metadata: LaunchMetadata) -> Iterator[PlanAttribute]:
+# Source: triton/backends/nvidia/driver.c, 3.8.0, `_launch` and `loadBinary`.
+_OVERSIZED_SINCE: Final = (3, 8)
+
+
+def _is_oversized(metadata: LaunchMetadata, target: Target) -> bool:
+    version = metadata.triton_version
+    return (
+        metadata.shared > target.largest_shared
+        and version is not None
+        and version >= _OVERSIZED_SINCE
+    )
+
+
+def _attributes(metadata: LaunchMetadata, *, is_oversized: bool) -> Iterator[PlanAttribute]:
     """Yield the launch attributes in the order of Triton's own launcher."""
+    if is_oversized:
+        yield PlanAttribute(
+            id_c="LG_ATTRIBUTE_SHARED_MEMORY_MODE", value_c="LG_SHARED_MEMORY_OVERSIZED"
+        )
     if metadata.pdl:
         yield PlanAttribute(id_c="LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION", value_c="1")
     if metadata.cooperative:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import jinja2
+import jinja2.bccache
+import jinja2.compiler
+import jinja2.lexer
+import jinja2.parser
 
+from launchgen import filters
 from launchgen.artifacts import Artifact
 from launchgen.filters import FILTERS
 from launchgen.plan import LaunchPlan
@@ -36,12 +46,19 @@ class GeneratedFiles:
     files: tuple[GeneratedFile, ...]
 
 
-def render(plan: LaunchPlan, *, artifacts: tuple[Artifact, ...]) -> GeneratedFiles:
+def render(
+    plan: LaunchPlan, *, artifacts: tuple[Artifact, ...], cache_folder: Path | None = None
+) -> GeneratedFiles:
     """Render every output of the artifacts, in the order of their table.
 
-    A standalone plan's headers are not rendered: its sources contain them.
+    A standalone plan's headers are not rendered: its sources contain them.  Templates compiled to
+    Python's bytecode are kept in ``cache_folder``, which is made if need be: with them a whole
+    ``launchgen emit`` takes half the time.  The files are the same with any cache or none.
     """
-    return GeneratedFiles((*_copies(plan, artifacts), *_outputs(plan, artifacts)))
+    environment = _environment(cache_folder)
+    return GeneratedFiles(
+        (*_copies(plan, artifacts), *_outputs(plan, artifacts, environment=environment))
+    )
 
 
 def _copies(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> Iterator[GeneratedFile]:
@@ -50,13 +67,15 @@ def _copies(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> Iterator[Gener
         yield GeneratedFile(plan.image.file, plan.image.content, artifact="", copied=True)
 
 
-def _outputs(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> Iterator[GeneratedFile]:
+def _outputs(
+    plan: LaunchPlan, artifacts: tuple[Artifact, ...], *, environment: jinja2.Environment
+) -> Iterator[GeneratedFile]:
     build = plan_build(plan, artifacts)
     for artifact in artifacts:
         for output in artifact.outputs:
             if output.header and plan.is_standalone:
                 continue
-            template = _environment().get_template(output.template)
+            template = environment.get_template(output.template)
             text = template.render(plan=plan, artifact=artifact, build=build)
             yield GeneratedFile(
                 name=output.file.format(name=plan.name),
@@ -75,8 +94,38 @@ def _finalize(value: object) -> object:
     return value
 
 
+class _CompiledTemplates(jinja2.FileSystemBytecodeCache):
+    """Jinja's own cache, for which a folder that cannot be used is no error."""
+
+    def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
+        with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
+            super().load_bytecode(bucket)
+
+    def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
+        with contextlib.suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
+# What a template is compiled with; Jinja itself notices when the template's text has changed.
+_COMPILERS = (jinja2.compiler.__file__, jinja2.lexer.__file__, jinja2.parser.__file__)
+
+
+def _compiled_templates(folder: Path) -> jinja2.BytecodeCache | None:
+    """Return the cache in ``folder``, or None where it is not ours: what is in it is executed."""
+    digest = hashlib.sha256()
+    for path in (*_COMPILERS, __file__, filters.__file__):
+        digest.update(Path(path).read_bytes())
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_uid != os.getuid():
+            return None
+    except OSError:
+        return None
+    return _CompiledTemplates(str(folder), f"template-{digest.hexdigest()[:20]}-%s.bin")
+
+
 @cache
-def _environment() -> jinja2.Environment:
+def _environment(cache_folder: Path | None) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("launchgen"),
         undefined=jinja2.StrictUndefined,
@@ -85,6 +134,7 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
         finalize=_finalize,
+        bytecode_cache=None if cache_folder is None else _compiled_templates(cache_folder),
     )
     environment.filters.update(FILTERS)
     return environment

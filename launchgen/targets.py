@@ -29,6 +29,8 @@ class Target:
     """Most blocks of a cluster that every device of the target accepts."""
     default_shared: int
     """Dynamic shared memory that a launch gets without asking; more needs an opt-in."""
+    largest_shared: int
+    """Shared memory of a block that every release takes as it is; more is a mode of its own."""
     parameter_bytes: int
     """Most bytes of a kernel's parameter list on any device."""
     large_parameter_bytes: int
@@ -50,6 +52,7 @@ _ROWS: Final = (
         grid_limits=(2**31 - 1, 65535, 65535),
         portable_cluster=8,
         default_shared=48 * 1024,
+        largest_shared=228 * 1024,
         parameter_bytes=4352,
         large_parameter_bytes=32764,
         large_parameters="sm_70 or newer and a driver of CUDA 12.1 (R530) or newer",

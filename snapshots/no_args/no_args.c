@@ -66,14 +66,17 @@ enum {
     LG_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     LG_ATTRIBUTE_CLUSTER_POLICY = 5,
     LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION = 6,
-    LG_CLUSTER_POLICY_SPREAD = 1
+    LG_ATTRIBUTE_SHARED_MEMORY_MODE = 18,
+    LG_CLUSTER_POLICY_SPREAD = 1,
+    LG_SHARED_MEMORY_OVERSIZED = 3
 };
 
 enum {
     LG_DEVICE_SHARED_OPTIN = 97,
     LG_FUNCTION_STATIC_SHARED = 1,
     LG_FUNCTION_MAX_DYNAMIC_SHARED = 8,
-    LG_FUNCTION_NON_PORTABLE_CLUSTER = 14
+    LG_FUNCTION_NON_PORTABLE_CLUSTER = 14,
+    LG_FUNCTION_SHARED_MEMORY_MODE = 17
 };
 
 enum {
@@ -138,6 +141,7 @@ typedef struct lg_kernel {
     size_t image_size;
     uint32_t threads;
     uint32_t shared;
+    int oversized_shared;
     uint32_t cluster[3];
     int grid_counts_clusters;
     uint32_t attribute_count;
@@ -433,18 +437,23 @@ static int lg_get_attribute(const lg_state *state, const lg_kernel *kernel, cons
     return LG_SUCCESS;
 }
 
+static int lg_try_attribute(const lg_state *state, const lg_loaded *node, int attribute, int value)
+{
+    if (state->library != NULL)
+        return lg_cuda.kernel_set(attribute, value, node->function, node->device);
+    return lg_cuda.function_set(node->function, attribute, value);
+}
+
 /* `purpose` ends the text of a failure. */
 static int lg_set_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
                             int attribute, int value, const char *purpose)
 {
-    const int libraries = state->library != NULL;
-    int status = libraries
-                     ? lg_cuda.kernel_set(attribute, value, node->function, node->device)
-                     : lg_cuda.function_set(node->function, attribute, value);
+    int status = lg_try_attribute(state, node, attribute, value);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel->name,
-                                libraries ? "cuKernelSetAttribute" : "cuFuncSetAttribute", status,
-                                purpose);
+                                state->library != NULL ? "cuKernelSetAttribute"
+                                                       : "cuFuncSetAttribute",
+                                status, purpose);
     return LG_SUCCESS;
 }
 
@@ -458,6 +467,11 @@ static int lg_allow_shared(const lg_state *state, const lg_kernel *kernel, const
     if (status != LG_SUCCESS)
         return status;
     if ((uint64_t)kernel->shared + (uint64_t)fixed <= LG_DEFAULT_SHARED)
+        return LG_SUCCESS;
+    /* Triton 3.8 and newer: more than any device's limit, from drivers that know this mode. */
+    if (kernel->oversized_shared &&
+        lg_try_attribute(state, node, LG_FUNCTION_SHARED_MEMORY_MODE,
+                         LG_SHARED_MEMORY_OVERSIZED) == LG_SUCCESS)
         return LG_SUCCESS;
     status = lg_cuda.device_attribute(&limit, LG_DEVICE_SHARED_OPTIN, node->device);
     if (status != LG_SUCCESS)
@@ -1025,6 +1039,7 @@ static const lg_kernel lg_kernel_no_args = {
     sizeof lg_image_no_args,
     32, /* threads of a block */
     0, /* bytes of dynamic shared memory */
+    0, /* no more than devices have */
     { 1, 1, 1 }, /* blocks of a cluster */
     0, /* the grid counts blocks */
     0, /* no launch attributes */

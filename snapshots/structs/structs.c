@@ -64,14 +64,17 @@ enum {
     LG_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     LG_ATTRIBUTE_CLUSTER_POLICY = 5,
     LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION = 6,
-    LG_CLUSTER_POLICY_SPREAD = 1
+    LG_ATTRIBUTE_SHARED_MEMORY_MODE = 18,
+    LG_CLUSTER_POLICY_SPREAD = 1,
+    LG_SHARED_MEMORY_OVERSIZED = 3
 };
 
 enum {
     LG_DEVICE_SHARED_OPTIN = 97,
     LG_FUNCTION_STATIC_SHARED = 1,
     LG_FUNCTION_MAX_DYNAMIC_SHARED = 8,
-    LG_FUNCTION_NON_PORTABLE_CLUSTER = 14
+    LG_FUNCTION_NON_PORTABLE_CLUSTER = 14,
+    LG_FUNCTION_SHARED_MEMORY_MODE = 17
 };
 
 enum {
@@ -136,6 +139,7 @@ typedef struct lg_kernel {
     size_t image_size;
     uint32_t threads;
     uint32_t shared;
+    int oversized_shared;
     uint32_t cluster[3];
     int grid_counts_clusters;
     uint32_t attribute_count;
@@ -393,31 +397,49 @@ typedef struct lg_state {
 } lg_state;
 
 /* A handle may be a CUfunction or, where the driver has libraries, a CUkernel, which the call for
- * functions refuses. `purpose` ends the text of a failure. */
+ * functions refuses. Leaves the name of the last call in `call`. */
+static int lg_try_attribute(void *function, int attribute, int value, const char **call)
+{
+    int device = 0;
+    *call = "cuFuncSetAttribute";
+    int status = lg_cuda.function_set(function, attribute, value);
+    if (status != LG_ERROR_INVALID_HANDLE || lg_cuda.kernel_set == NULL)
+        return status;
+    *call = "cuCtxGetDevice";
+    status = lg_cuda.context_device(&device);
+    if (status != LG_SUCCESS)
+        return status;
+    *call = "cuKernelSetAttribute";
+    return lg_cuda.kernel_set(attribute, value, function, device);
+}
+
+/* `purpose` ends the text of a failure. */
 static int lg_set_attribute(const lg_kernel *kernel, void *function, int attribute, int value,
                             const char *purpose)
 {
-    int device = 0;
-    int status = lg_cuda.function_set(function, attribute, value);
-    if (status == LG_SUCCESS)
-        return LG_SUCCESS;
-    if (status != LG_ERROR_INVALID_HANDLE || lg_cuda.kernel_set == NULL)
-        return lg_driver_failed(kernel->name, "cuFuncSetAttribute", status, purpose);
-    status = lg_current_device(kernel->name, &device);
+    const char *call = NULL;
+    int status = lg_try_attribute(function, attribute, value, &call);
     if (status != LG_SUCCESS)
-        return status;
-    status = lg_cuda.kernel_set(attribute, value, function, device);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name, "cuKernelSetAttribute", status, purpose);
+        return lg_driver_failed(kernel->name, call, status, purpose);
     return LG_SUCCESS;
+}
+
+static int lg_allow_shared(const lg_kernel *kernel, void *function)
+{
+    const char *call = NULL;
+    /* Triton 3.8 and newer: more than any device's limit, from drivers that know this mode. */
+    if (kernel->oversized_shared &&
+        lg_try_attribute(function, LG_FUNCTION_SHARED_MEMORY_MODE, LG_SHARED_MEMORY_OVERSIZED,
+                         &call) == LG_SUCCESS)
+        return LG_SUCCESS;
+    return lg_set_attribute(kernel, function, LG_FUNCTION_MAX_DYNAMIC_SHARED, (int)kernel->shared,
+                            "; raising the limit of dynamic shared memory");
 }
 
 static int lg_prepare(const lg_kernel *kernel, void *function)
 {
     if (kernel->shared > LG_DEFAULT_SHARED) {
-        int status = lg_set_attribute(kernel, function, LG_FUNCTION_MAX_DYNAMIC_SHARED,
-                                      (int)kernel->shared,
-                                      "; raising the limit of dynamic shared memory");
+        int status = lg_allow_shared(kernel, function);
         if (status != LG_SUCCESS)
             return status;
     }
@@ -557,6 +579,7 @@ static const lg_kernel lg_kernel_structs = {
     0,
     128, /* threads of a block */
     0, /* bytes of dynamic shared memory */
+    0, /* no more than devices have */
     { 1, 1, 1 }, /* blocks of a cluster */
     0, /* the grid counts blocks */
     0, /* no launch attributes */

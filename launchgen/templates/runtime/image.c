@@ -42,18 +42,23 @@ static int lg_get_attribute(const lg_state *state, const lg_kernel *kernel, cons
     return LG_SUCCESS;
 }
 
+static int lg_try_attribute(const lg_state *state, const lg_loaded *node, int attribute, int value)
+{
+    if (state->library != NULL)
+        return lg_cuda.kernel_set(attribute, value, node->function, node->device);
+    return lg_cuda.function_set(node->function, attribute, value);
+}
+
 /* `purpose` ends the text of a failure. */
 static int lg_set_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
                             int attribute, int value, const char *purpose)
 {
-    const int libraries = state->library != NULL;
-    int status = libraries
-                     ? lg_cuda.kernel_set(attribute, value, node->function, node->device)
-                     : lg_cuda.function_set(node->function, attribute, value);
+    int status = lg_try_attribute(state, node, attribute, value);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel->name,
-                                libraries ? "cuKernelSetAttribute" : "cuFuncSetAttribute", status,
-                                purpose);
+                                state->library != NULL ? "cuKernelSetAttribute"
+                                                       : "cuFuncSetAttribute",
+                                status, purpose);
     return LG_SUCCESS;
 }
 
@@ -67,6 +72,11 @@ static int lg_allow_shared(const lg_state *state, const lg_kernel *kernel, const
     if (status != LG_SUCCESS)
         return status;
     if ((uint64_t)kernel->shared + (uint64_t)fixed <= LG_DEFAULT_SHARED)
+        return LG_SUCCESS;
+    /* Triton 3.8 and newer: more than any device's limit, from drivers that know this mode. */
+    if (kernel->oversized_shared &&
+        lg_try_attribute(state, node, LG_FUNCTION_SHARED_MEMORY_MODE,
+                         LG_SHARED_MEMORY_OVERSIZED) == LG_SUCCESS)
         return LG_SUCCESS;
     status = lg_cuda.device_attribute(&limit, LG_DEVICE_SHARED_OPTIN, node->device);
     if (status != LG_SUCCESS)

@@ -6,6 +6,7 @@ typedef struct lg_kernel {
     size_t image_size;
     uint32_t threads;
     uint32_t shared;
+    int oversized_shared;
     uint32_t cluster[3];
     int grid_counts_clusters;
     uint32_t attribute_count;

@@ -72,9 +72,13 @@ static int lg_handle_from_int(const char *kernel, const char *what, PyObject *ob
 LG_COLD
 static int lg_stream_from_protocol(const char *kernel, PyObject *object, void **stream)
 {
-    PyObject *pair = PyObject_CallMethod(object, "__cuda_stream__", NULL);
+    PyObject *method = PyObject_GetAttrString(object, "__cuda_stream__");
     PyObject *handle = NULL;
-    if (pair != NULL) {
+    if (method != NULL) {
+        PyObject *pair = PyObject_CallNoArgs(method);
+        Py_DECREF(method);
+        if (pair == NULL)
+            return -1;
         if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2)
             handle = Py_NewRef(PyTuple_GET_ITEM(pair, 1));
         Py_DECREF(pair);
