@@ -7,9 +7,10 @@ is a row of ``_RELEASES``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NoReturn
+
+from msgspec import Struct
 
 from launchgen.diagnostics import Diagnostic, MetadataError, UnsupportedError
 from launchgen.metadata import LaunchMetadata, Scratch, Version
@@ -51,8 +52,7 @@ class SlotRole(Enum):
     PROFILE_SCRATCH = "profile scratch"
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """One parameter of the kernel, for which the driver copies ``size`` bytes."""
 
     role: SlotRole
@@ -72,8 +72,7 @@ class Slot:
     """Index in shape or strides, or among a descriptor's flags."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Release:
+class _Release(Struct, frozen=True, kw_only=True):
     """What Triton's kernels take, from one release on."""
 
     since: Version

@@ -30,7 +30,7 @@ class Face:
     summary: str
     file: str
     """The product's file name; ``{suffix}`` is the interpreter's own suffix of extensions."""
-    flags: tuple[str, ...] = ("-shared", "-O2")
+    flags: tuple[str, ...] = ("-shared", "-O1")
     """Flags that gcc, clang and nvcc all take as they are."""
     host_flags: tuple[str, ...] = ("-fPIC", "-fvisibility=hidden")
     """Flags of the host compiler: nvcc wants ``-Xcompiler=`` before each."""

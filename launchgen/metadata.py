@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from typing import Final, NoReturn
+
+from msgspec import Struct
 
 from launchgen.diagnostics import (
     Diagnostic,
@@ -52,16 +53,14 @@ _MOST_ALIGN: Final = 2**30
 _ARCHITECTURES: Final = range(10, 10_000)
 
 
-@dataclass(frozen=True, slots=True)
-class Scratch:
+class Scratch(Struct, frozen=True):
     """A buffer that the kernel is handed: bytes for one CTA, and the whole buffer's alignment."""
 
     size: int = 0
     align: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overrides:
+class Overrides(Struct, frozen=True, kw_only=True):
     """The command line's single fields; None: not given."""
 
     entry: str | None = None
@@ -76,8 +75,7 @@ class Overrides:
     triton_version: Version | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchMetadata:
+class LaunchMetadata(Struct, frozen=True):
     """What every launch of a kernel needs besides its arguments, checked.  Sizes are in bytes."""
 
     entry: str | None
@@ -213,8 +211,7 @@ def _version(text: str) -> Version | None:
     return None if match is None else (int(match[1]), int(match[2]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(Struct, frozen=True):
     """A number and the name of the option or the field that it came from."""
 
     name: str

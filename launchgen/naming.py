@@ -85,14 +85,12 @@ _MACROS: Final = frozenset(
 def is_reserved_in_c(name: str) -> bool:
     """Return whether C, C++ or a common macro already uses ``name``.
 
-    ``__x__`` is the form of compilers' predefined macros, and ``LG_`` of this project's own.
+    ``__x__`` is the form of compilers' predefined macros, and ``LG_`` begins this project's own.
+    One underscore more frees either, which is what :func:`free_c_name` relies on.
     """
-    return (
-        name in _KEYWORDS
-        or name in _MACROS
-        or (name.startswith("__") and name.endswith("__"))
-        or name.startswith(("LG_", "LAUNCHGEN_"))
-    )
+    is_predefined = name.startswith("__") and name.endswith("__") and not name.endswith("___")
+    is_own = name.startswith(("LG_", "LAUNCHGEN_")) and not name.endswith("_")
+    return name in _KEYWORDS or name in _MACROS or is_predefined or is_own
 
 
 def is_reserved_in_python(name: str) -> bool:

@@ -3,17 +3,19 @@
 A plan describes one launcher.  It knows every C type and name, the order of everything and which
 parts exist; it knows nothing of Jinja, of folders, of this machine or of the time.  Every field
 says where it lands in the output.
+
+The records are msgspec's, which are as good as frozen dataclasses and made thirty times as fast:
+there are two dozen, and every ``launchgen emit`` makes them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from launchgen.naming import CIdentifier
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Banner:
+class Banner(Struct, frozen=True, kw_only=True):
     """The comment on top of every file: what made it, from what, how to make it again."""
 
     signature: str
@@ -30,8 +32,7 @@ class Banner:
     has_version: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanParameter:
+class PlanParameter(Struct, frozen=True, kw_only=True):
     """A leaf of the signature that a caller passes: one C parameter, one slot or none."""
 
     label: str
@@ -75,8 +76,7 @@ class PlanParameter:
     """Whether a value must be 1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanDeclaration:
+class PlanDeclaration(Struct, frozen=True, kw_only=True):
     """One parameter of a C function."""
 
     type_c: str
@@ -87,8 +87,7 @@ class PlanDeclaration:
     has_note: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanScratch:
+class PlanScratch(Struct, frozen=True, kw_only=True):
     """Scratch memory that the kernel needs from the caller."""
 
     what: str
@@ -102,8 +101,7 @@ class PlanScratch:
     """Of the buffer, in bytes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSlot:
+class PlanSlot(Struct, frozen=True, kw_only=True):
     """One entry of the array that the driver reads: the address of a slot's bits."""
 
     slot: CIdentifier
@@ -112,8 +110,7 @@ class PlanSlot:
     note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanLimits:
+class PlanLimits(Struct, frozen=True, kw_only=True):
     """Limits of the target: of the grid in blocks, of clusters, of memory in bytes."""
 
     grid_x: int
@@ -123,16 +120,14 @@ class PlanLimits:
     default_shared: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanAttribute:
+class PlanAttribute(Struct, frozen=True, kw_only=True):
     """One launch attribute: its id's name in the runtime and the words of its value."""
 
     id_c: str
     value_c: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanKernel:
+class PlanKernel(Struct, frozen=True, kw_only=True):
     """What a launch of the kernel needs beside its arguments.  Sizes are in bytes."""
 
     entry: str
@@ -150,8 +145,7 @@ class PlanKernel:
     has_attributes: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanExample:
+class PlanExample(Struct, frozen=True, kw_only=True):
     """One argument of the call in the example program."""
 
     value_c: str
@@ -164,8 +158,7 @@ class PlanExample:
     is_scratch: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanImage:
+class PlanImage(Struct, frozen=True, kw_only=True):
     """The compiled kernel: printed into the source, or included from a copy beside it."""
 
     file: str
@@ -175,8 +168,7 @@ class PlanImage:
     is_inline: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanUnpack:
+class PlanUnpack(Struct, frozen=True, kw_only=True):
     """One tuple of the Python call, taken apart into an array of its elements."""
 
     object: str
@@ -189,8 +181,7 @@ class PlanUnpack:
     """Its row in the table for messages."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanConversion:
+class PlanConversion(Struct, frozen=True, kw_only=True):
     """A leaf of the Python call, turned into the storage bits of a parameter."""
 
     parameter: PlanParameter
@@ -207,8 +198,7 @@ class PlanConversion:
     limits_c: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanAllocation:
+class PlanAllocation(Struct, frozen=True, kw_only=True):
     """Scratch memory that the Python launcher asks the allocator for."""
 
     scratch: PlanScratch
@@ -217,8 +207,7 @@ class PlanAllocation:
     entry: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanEntry:
+class PlanEntry(Struct, frozen=True, kw_only=True):
     """A row of the table that messages of the Python launcher name arguments from."""
 
     place: str
@@ -227,8 +216,7 @@ class PlanEntry:
     """Type and hint as in a signature."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanKeyword:
+class PlanKeyword(Struct, frozen=True, kw_only=True):
     """One parameter of the Python function, in order."""
 
     name: CIdentifier
@@ -240,8 +228,7 @@ class PlanKeyword:
     """So may everything after it: it has a default where arguments are given by position."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanPython:
+class PlanPython(Struct, frozen=True, kw_only=True):
     """The Python module: names, conversion steps in order, messages."""
 
     keywords: tuple[PlanKeyword, ...]
@@ -275,8 +262,7 @@ class PlanPython:
     has_triton_version: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchPlan:
+class LaunchPlan(Struct, frozen=True, kw_only=True):
     """Everything decided about one launcher."""
 
     name: CIdentifier
@@ -325,8 +311,7 @@ class LaunchPlan:
     python: PlanPython
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanProduct:
+class PlanProduct(Struct, frozen=True, kw_only=True):
     """One thing that the build scripts compile."""
 
     summary: str
@@ -349,8 +334,7 @@ class PlanProduct:
     needs_python: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanBuild:
+class PlanBuild(Struct, frozen=True, kw_only=True):
     """What the build scripts compile, in order."""
 
     products: tuple[PlanProduct, ...]

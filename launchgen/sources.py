@@ -9,9 +9,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
+
+from msgspec import Struct
 
 from launchgen.diagnostics import (
     Diagnostic,
@@ -43,8 +44,7 @@ _GROUP: Final = "__grp__"
 _MOST_LISTED: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class InputFile:
+class InputFile(Struct, frozen=True):
     """A file whose content the output depends on."""
 
     path: Path
@@ -55,19 +55,17 @@ class InputFile:
     """Of its bytes, in lower-case hexadecimal digits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Struct, frozen=True):
     """A compiled kernel to embed."""
 
-    data: bytes = dataclasses.field(repr=False)
+    data: bytes
     name: str
     """The file's name without folders."""
     sha256: str
     """Of ``data``, in lower-case hexadecimal digits."""
 
 
-@dataclass(frozen=True, slots=True)
-class KernelSource:
+class KernelSource(Struct, frozen=True):
     """Everything that was read for one launcher."""
 
     name: CIdentifier
@@ -82,16 +80,14 @@ class KernelSource:
     """What a user should know, for standard error."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Chosen:
+class _Chosen(Struct, frozen=True):
     """The files that KERNEL and the options come to; None: there is none."""
 
     metadata: Path | None
     image: Path | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
+class _Content(Struct, frozen=True):
     file: InputFile
     data: bytes
 

@@ -8,14 +8,15 @@ because releases differ.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
+from msgspec import Struct
 
 from launchgen.diagnostics import Diagnostic, InputError, Source, Span
 
 
-@dataclass(frozen=True, slots=True)
-class TensorDescriptorMeta:
+class TensorDescriptorMeta(Struct, frozen=True):
     """An entry of ``tensordesc_meta``: how a descriptor's tensor map is filled."""
 
     swizzle: int
@@ -26,8 +27,7 @@ class TensorDescriptorMeta:
     is_im2col: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TritonTarget:
+class TritonTarget(Struct, frozen=True):
     """``target`` of the JSON; ``arch`` is a text where the backend is not NVIDIA's."""
 
     backend: str | None = None
@@ -35,8 +35,7 @@ class TritonTarget:
     warp_size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TritonMetadata:
+class TritonMetadata(Struct, frozen=True):
     """The fields of Triton's JSON that a launch depends on, as written; None: not there.
 
     Fields that are not listed are ignored.
@@ -72,8 +71,6 @@ def read_metadata(source: Source) -> TritonMetadata:
     Raises InputError for text that is not JSON (with line and column) and for a field of a wrong
     type (with its path, what was expected and what was found).
     """
-    import msgspec  # noqa: PLC0415 - a quarter of the start-up time, and only JSON needs it
-
     try:
         return msgspec.json.decode(source.text, type=TritonMetadata)
     except msgspec.ValidationError as error:

@@ -7,7 +7,6 @@ own by the banner on top, an image by its hash in the banner of a file beside it
 from __future__ import annotations
 
 import contextlib
-import difflib
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
@@ -260,6 +259,8 @@ def _unified(name: str, old: bytes | None, new: bytes | None) -> bytes:
     if b"\0" in (old or b"") or b"\0" in (new or b""):
         return b""
     path = os.fsencode(name)
+    import difflib  # noqa: PLC0415 - only --diff needs it
+
     lines = difflib.diff_bytes(
         difflib.unified_diff,
         _lines(old),

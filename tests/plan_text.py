@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import io
 from collections.abc import Iterator
 from unittest import mock
+
+import msgspec
 
 from launchgen import rendering
 from launchgen.cli import main
@@ -31,9 +32,9 @@ def plan_text(case: Case) -> str:
 
 
 def _lines(name: str, value: object) -> Iterator[str]:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            yield from _lines(f"{name}.{field.name}", getattr(value, field.name))
+    if isinstance(value, msgspec.Struct):
+        for field in value.__struct_fields__:
+            yield from _lines(f"{name}.{field}", getattr(value, field))
     elif isinstance(value, tuple):
         yield f"{name}: {len(value)}"
         for index, item in enumerate(value):

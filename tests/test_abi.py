@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from launchgen.abi import Slot, SlotRole, hidden_slots, layout, slots, total_bytes
 from launchgen.diagnostics import LaunchgenError, MetadataError, Source, UnsupportedError

@@ -44,7 +44,13 @@
 #endif
 
 #define LG_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* Failures and first use. What runs once is not worth the time that gcc takes to optimise it. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define LG_COLD __attribute__((cold, noinline, optimize("O0")))
+#else
 #define LG_COLD __attribute__((cold, noinline))
+#endif
 
 LG_STATIC_ASSERT(sizeof(void *) == 8, "addresses fill 8-byte slots");
 
@@ -259,6 +265,7 @@ static int lg_launch_without_attributes(const lg_launch_config *config, void *fu
                                 config->shared_bytes, config->stream, slots, extra);
 }
 
+LG_COLD
 static int lg_find_entry_points(const char *kernel, void *library, lg_driver *found)
 {
     for (size_t i = 0; i < sizeof lg_entry_points / sizeof lg_entry_points[0]; i++) {
@@ -269,11 +276,12 @@ static int lg_find_entry_points(const char *kernel, void *library, lg_driver *fo
                              entry->symbol);
         memcpy((char *)found + entry->offset, &symbol, sizeof symbol);
     }
-    if (found->launch == NULL)
+    if (dlsym(library, "cuLaunchKernelEx") == NULL)
         found->launch = lg_launch_without_attributes;
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_start_driver(const char *kernel)
 {
     if (lg_cuda.init == NULL) {
@@ -325,6 +333,7 @@ static inline int lg_is_default_stream(const void *stream)
 }
 
 /* Tells the device of a stream that is not a default one. */
+LG_COLD
 static int lg_stream_device(const char *kernel, void *stream, int *device)
 {
     void *context = NULL;
@@ -371,6 +380,7 @@ static int lg_need_context(const char *kernel, void *stream)
 
 /* A kernel that serves every context would run on the stream's device without a word, on
  * addresses of the current one. With a single device there is nothing to mistake. */
+LG_COLD
 static int lg_check_stream(const char *kernel, void *stream, int device)
 {
     int other = device;
@@ -386,6 +396,7 @@ static int lg_check_stream(const char *kernel, void *stream, int device)
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_current_device(const char *kernel, int *device)
 {
     int status = lg_cuda.context_device(device);
@@ -596,6 +607,7 @@ static lg_module *lg_module_of(PyObject *module)
 #endif
 
 /* The codes that this launcher returns on its own, also where there is no driver to name them. */
+LG_COLD
 static const char *lg_own_error_name(int status)
 {
     switch (status) {
@@ -654,6 +666,7 @@ typedef struct lg_argument {
     const char *type;
 } lg_argument;
 
+LG_COLD
 static PyObject *lg_take_exception(void)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -714,6 +727,7 @@ static int lg_find_keyword(const lg_keyword *keywords, Py_ssize_t count, PyObjec
     return -1;
 }
 
+LG_COLD
 static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t count,
                      PyObject *const *arguments, Py_ssize_t given, PyObject *names,
                      PyObject **row)
@@ -823,9 +837,13 @@ static int lg_handle_from_int(const char *kernel, const char *what, PyObject *ob
 LG_COLD
 static int lg_stream_from_protocol(const char *kernel, PyObject *object, void **stream)
 {
-    PyObject *pair = PyObject_CallMethod(object, "__cuda_stream__", NULL);
+    PyObject *method = PyObject_GetAttrString(object, "__cuda_stream__");
     PyObject *handle = NULL;
-    if (pair != NULL) {
+    if (method != NULL) {
+        PyObject *pair = PyObject_CallNoArgs(method);
+        Py_DECREF(method);
+        if (pair == NULL)
+            return -1;
         if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2)
             handle = Py_NewRef(PyTuple_GET_ITEM(pair, 1));
         Py_DECREF(pair);
@@ -1063,6 +1081,7 @@ static int lg_translate(PyObject *module, const char *kernel, const lg_argument 
 
 /* Protocols answer 1 with an address, 0 where the object does not have them, -1 with an
  * exception: the object's own where it raised one. */
+LG_COLD
 static int lg_lacks(PyObject *object, const char *attribute)
 {
     if (!PyErr_ExceptionMatches(PyExc_AttributeError))
@@ -1095,6 +1114,7 @@ static int lg_address_from_data_ptr(PyObject *module, const char *kernel,
     return status;
 }
 
+LG_COLD
 static int lg_address_from_interface(const char *kernel, const lg_argument *argument,
                                      PyObject *object, uint64_t *address)
 {
@@ -1137,6 +1157,7 @@ typedef struct lg_dlpack_tensor {
 enum { LG_DLPACK_CUDA = 2, LG_DLPACK_CUDA_MANAGED = 13 };
 
 /* -1 asks a producer on the GPU not to synchronise: ordering is the caller's, by the stream. */
+LG_COLD
 static PyObject *lg_dlpack_capsule(PyObject *object)
 {
     int type = 0;
@@ -1165,6 +1186,7 @@ static PyObject *lg_dlpack_capsule(PyObject *object)
     return capsule;
 }
 
+LG_COLD
 static int lg_address_from_dlpack(PyObject *object, uint64_t *address)
 {
     PyObject *capsule = lg_dlpack_capsule(object);
@@ -1219,6 +1241,7 @@ static int lg_pointer_from_object(PyObject *module, const char *kernel,
 }
 
 /* The allocator of scratch memory is the module's: what one thread sets, all threads use. */
+LG_COLD
 static PyObject *lg_set_allocator(PyObject *module, PyObject *allocator)
 {
     lg_module *state = lg_module_of(module);
@@ -1252,6 +1275,7 @@ typedef struct lg_description {
     const char *triton_version;
 } lg_description;
 
+LG_COLD
 static PyObject *lg_make_signature(const lg_description *description)
 {
     PyObject *comma = PyUnicode_FromString(", ");
@@ -1270,6 +1294,7 @@ static PyObject *lg_make_signature(const lg_description *description)
     return text;
 }
 
+LG_COLD
 static PyObject *lg_make_metadata(const lg_description *description)
 {
     const lg_kernel *kernel = description->kernel;
@@ -1291,6 +1316,7 @@ static PyObject *lg_make_metadata(const lg_description *description)
 }
 
 /* Takes over the reference to `value`, which may be NULL with an exception set. */
+LG_COLD
 static int lg_add(PyObject *module, const char *name, PyObject *value)
 {
     int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
@@ -1298,6 +1324,7 @@ static int lg_add(PyObject *module, const char *name, PyObject *value)
     return status;
 }
 
+LG_COLD
 static int lg_make_module(PyObject *module, const lg_description *description)
 {
     lg_module *state = lg_module_of(module);
@@ -1313,6 +1340,7 @@ static int lg_make_module(PyObject *module, const lg_description *description)
     return lg_add(module, "metadata", lg_make_metadata(description));
 }
 
+LG_COLD
 static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
 {
     lg_module *state = lg_module_of(module);
@@ -1321,6 +1349,7 @@ static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
     return 0;
 }
 
+LG_COLD
 static int lg_clear_module(PyObject *module)
 {
     lg_module *state = lg_module_of(module);
@@ -1330,6 +1359,7 @@ static int lg_clear_module(PyObject *module)
     return 0;
 }
 
+LG_COLD
 static void lg_free_module(void *module)
 {
     (void)lg_clear_module((PyObject *)module);

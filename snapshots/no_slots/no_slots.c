@@ -41,7 +41,13 @@
 #endif
 
 #define LG_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* Failures and first use. What runs once is not worth the time that gcc takes to optimise it. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define LG_COLD __attribute__((cold, noinline, optimize("O0")))
+#else
 #define LG_COLD __attribute__((cold, noinline))
+#endif
 
 LG_STATIC_ASSERT(sizeof(void *) == 8, "addresses fill 8-byte slots");
 
@@ -256,6 +262,7 @@ static int lg_launch_without_attributes(const lg_launch_config *config, void *fu
                                 config->shared_bytes, config->stream, slots, extra);
 }
 
+LG_COLD
 static int lg_find_entry_points(const char *kernel, void *library, lg_driver *found)
 {
     for (size_t i = 0; i < sizeof lg_entry_points / sizeof lg_entry_points[0]; i++) {
@@ -266,11 +273,12 @@ static int lg_find_entry_points(const char *kernel, void *library, lg_driver *fo
                              entry->symbol);
         memcpy((char *)found + entry->offset, &symbol, sizeof symbol);
     }
-    if (found->launch == NULL)
+    if (dlsym(library, "cuLaunchKernelEx") == NULL)
         found->launch = lg_launch_without_attributes;
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_start_driver(const char *kernel)
 {
     if (lg_cuda.init == NULL) {
@@ -322,6 +330,7 @@ static inline int lg_is_default_stream(const void *stream)
 }
 
 /* Tells the device of a stream that is not a default one. */
+LG_COLD
 static int lg_stream_device(const char *kernel, void *stream, int *device)
 {
     void *context = NULL;
@@ -368,6 +377,7 @@ static int lg_need_context(const char *kernel, void *stream)
 
 /* A kernel that serves every context would run on the stream's device without a word, on
  * addresses of the current one. With a single device there is nothing to mistake. */
+LG_COLD
 static int lg_check_stream(const char *kernel, void *stream, int device)
 {
     int other = device;
@@ -383,6 +393,7 @@ static int lg_check_stream(const char *kernel, void *stream, int device)
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_current_device(const char *kernel, int *device)
 {
     int status = lg_cuda.context_device(device);

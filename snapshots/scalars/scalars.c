@@ -44,7 +44,13 @@
 #endif
 
 #define LG_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* Failures and first use. What runs once is not worth the time that gcc takes to optimise it. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define LG_COLD __attribute__((cold, noinline, optimize("O0")))
+#else
 #define LG_COLD __attribute__((cold, noinline))
+#endif
 
 LG_STATIC_ASSERT(sizeof(void *) == 8, "addresses fill 8-byte slots");
 
@@ -259,6 +265,7 @@ static int lg_launch_without_attributes(const lg_launch_config *config, void *fu
                                 config->shared_bytes, config->stream, slots, extra);
 }
 
+LG_COLD
 static int lg_find_entry_points(const char *kernel, void *library, lg_driver *found)
 {
     for (size_t i = 0; i < sizeof lg_entry_points / sizeof lg_entry_points[0]; i++) {
@@ -269,11 +276,12 @@ static int lg_find_entry_points(const char *kernel, void *library, lg_driver *fo
                              entry->symbol);
         memcpy((char *)found + entry->offset, &symbol, sizeof symbol);
     }
-    if (found->launch == NULL)
+    if (dlsym(library, "cuLaunchKernelEx") == NULL)
         found->launch = lg_launch_without_attributes;
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_start_driver(const char *kernel)
 {
     if (lg_cuda.init == NULL) {
@@ -325,6 +333,7 @@ static inline int lg_is_default_stream(const void *stream)
 }
 
 /* Tells the device of a stream that is not a default one. */
+LG_COLD
 static int lg_stream_device(const char *kernel, void *stream, int *device)
 {
     void *context = NULL;
@@ -371,6 +380,7 @@ static int lg_need_context(const char *kernel, void *stream)
 
 /* A kernel that serves every context would run on the stream's device without a word, on
  * addresses of the current one. With a single device there is nothing to mistake. */
+LG_COLD
 static int lg_check_stream(const char *kernel, void *stream, int device)
 {
     int other = device;
@@ -386,6 +396,7 @@ static int lg_check_stream(const char *kernel, void *stream, int device)
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_current_device(const char *kernel, int *device)
 {
     int status = lg_cuda.context_device(device);
@@ -414,6 +425,7 @@ typedef struct lg_state {
     pthread_mutex_t mutex;
 } lg_state;
 
+LG_COLD
 static void *lg_lookup(const lg_state *state, const void *context, int device)
 {
     const lg_loaded *node = __atomic_load_n(&state->loaded, __ATOMIC_ACQUIRE);
@@ -424,6 +436,7 @@ static void *lg_lookup(const lg_state *state, const void *context, int device)
     return NULL;
 }
 
+LG_COLD
 static int lg_get_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
                             int attribute, int *value)
 {
@@ -438,6 +451,7 @@ static int lg_get_attribute(const lg_state *state, const lg_kernel *kernel, cons
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_try_attribute(const lg_state *state, const lg_loaded *node, int attribute, int value)
 {
     if (state->library != NULL)
@@ -446,6 +460,7 @@ static int lg_try_attribute(const lg_state *state, const lg_loaded *node, int at
 }
 
 /* `purpose` ends the text of a failure. */
+LG_COLD
 static int lg_set_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
                             int attribute, int value, const char *purpose)
 {
@@ -460,6 +475,7 @@ static int lg_set_attribute(const lg_state *state, const lg_kernel *kernel, cons
 
 /* A launch gets 48 KiB of shared memory, the kernel's static use included; more has to be asked
  * for, and the device's limit counts the static use too. */
+LG_COLD
 static int lg_allow_shared(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
 {
     int fixed = 0;
@@ -486,6 +502,7 @@ static int lg_allow_shared(const lg_state *state, const lg_kernel *kernel, const
                             (int)kernel->shared, "; raising the limit of dynamic shared memory");
 }
 
+LG_COLD
 static int lg_prepare(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
 {
     if (kernel->shared != 0) {
@@ -507,6 +524,7 @@ static int lg_entry_failed(const lg_kernel *kernel, const char *call, int status
     return lg_driver_failed(kernel->name, call, status, detail);
 }
 
+LG_COLD
 static int lg_load_library(lg_state *state, const lg_kernel *kernel, lg_loaded *node)
 {
     void *function = NULL;
@@ -530,6 +548,7 @@ static int lg_load_library(lg_state *state, const lg_kernel *kernel, lg_loaded *
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_load_module(const lg_kernel *kernel, lg_loaded *node)
 {
     int status = lg_cuda.module_load(&node->module, kernel->image);
@@ -543,6 +562,7 @@ static int lg_load_module(const lg_kernel *kernel, lg_loaded *node)
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_has_libraries(void)
 {
     return lg_cuda.library_load != NULL && lg_cuda.library_unload != NULL &&
@@ -552,6 +572,7 @@ static int lg_has_libraries(void)
 
 /* Called with the mutex held. What fails half way is undone, but for a loaded library: it is as
  * good for the next try. */
+LG_COLD
 static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context, int device,
                         void **function)
 {
@@ -617,6 +638,7 @@ static inline int lg_need_function(lg_state *state, const lg_kernel *kernel, voi
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_load(lg_state *state, const lg_kernel *kernel)
 {
     void *function = NULL;
@@ -624,6 +646,7 @@ static int lg_load(lg_state *state, const lg_kernel *kernel)
 }
 
 /* Leaves the name of the call that failed in `call`. */
+LG_COLD
 static int lg_release_module(const lg_loaded *node, const char **call)
 {
     void *context = NULL;
@@ -641,6 +664,7 @@ static int lg_release_module(const lg_loaded *node, const char **call)
 
 /* Everything is forgotten even where the driver refuses to release it: the next launch loads
  * again rather than use a handle of unknown state. The first refusal is what is returned. */
+LG_COLD
 static int lg_unload(lg_state *state, const lg_kernel *kernel)
 {
     const char *call = NULL;

@@ -45,7 +45,13 @@
 #endif
 
 #define LG_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* Failures and first use. What runs once is not worth the time that gcc takes to optimise it. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define LG_COLD __attribute__((cold, noinline, optimize("O0")))
+#else
 #define LG_COLD __attribute__((cold, noinline))
+#endif
 
 LG_STATIC_ASSERT(sizeof(void *) == 8, "addresses fill 8-byte slots");
 
@@ -260,6 +266,7 @@ static int lg_launch_without_attributes(const lg_launch_config *config, void *fu
                                 config->shared_bytes, config->stream, slots, extra);
 }
 
+LG_COLD
 static int lg_find_entry_points(const char *kernel, void *library, lg_driver *found)
 {
     for (size_t i = 0; i < sizeof lg_entry_points / sizeof lg_entry_points[0]; i++) {
@@ -270,11 +277,12 @@ static int lg_find_entry_points(const char *kernel, void *library, lg_driver *fo
                              entry->symbol);
         memcpy((char *)found + entry->offset, &symbol, sizeof symbol);
     }
-    if (found->launch == NULL)
+    if (dlsym(library, "cuLaunchKernelEx") == NULL)
         found->launch = lg_launch_without_attributes;
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_start_driver(const char *kernel)
 {
     if (lg_cuda.init == NULL) {
@@ -326,6 +334,7 @@ static inline int lg_is_default_stream(const void *stream)
 }
 
 /* Tells the device of a stream that is not a default one. */
+LG_COLD
 static int lg_stream_device(const char *kernel, void *stream, int *device)
 {
     void *context = NULL;
@@ -372,6 +381,7 @@ static int lg_need_context(const char *kernel, void *stream)
 
 /* A kernel that serves every context would run on the stream's device without a word, on
  * addresses of the current one. With a single device there is nothing to mistake. */
+LG_COLD
 static int lg_check_stream(const char *kernel, void *stream, int device)
 {
     int other = device;
@@ -387,6 +397,7 @@ static int lg_check_stream(const char *kernel, void *stream, int device)
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_current_device(const char *kernel, int *device)
 {
     int status = lg_cuda.context_device(device);
@@ -415,6 +426,7 @@ typedef struct lg_state {
     pthread_mutex_t mutex;
 } lg_state;
 
+LG_COLD
 static void *lg_lookup(const lg_state *state, const void *context, int device)
 {
     const lg_loaded *node = __atomic_load_n(&state->loaded, __ATOMIC_ACQUIRE);
@@ -425,6 +437,7 @@ static void *lg_lookup(const lg_state *state, const void *context, int device)
     return NULL;
 }
 
+LG_COLD
 static int lg_get_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
                             int attribute, int *value)
 {
@@ -439,6 +452,7 @@ static int lg_get_attribute(const lg_state *state, const lg_kernel *kernel, cons
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_try_attribute(const lg_state *state, const lg_loaded *node, int attribute, int value)
 {
     if (state->library != NULL)
@@ -447,6 +461,7 @@ static int lg_try_attribute(const lg_state *state, const lg_loaded *node, int at
 }
 
 /* `purpose` ends the text of a failure. */
+LG_COLD
 static int lg_set_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
                             int attribute, int value, const char *purpose)
 {
@@ -461,6 +476,7 @@ static int lg_set_attribute(const lg_state *state, const lg_kernel *kernel, cons
 
 /* A launch gets 48 KiB of shared memory, the kernel's static use included; more has to be asked
  * for, and the device's limit counts the static use too. */
+LG_COLD
 static int lg_allow_shared(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
 {
     int fixed = 0;
@@ -487,6 +503,7 @@ static int lg_allow_shared(const lg_state *state, const lg_kernel *kernel, const
                             (int)kernel->shared, "; raising the limit of dynamic shared memory");
 }
 
+LG_COLD
 static int lg_prepare(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
 {
     if (kernel->shared != 0) {
@@ -508,6 +525,7 @@ static int lg_entry_failed(const lg_kernel *kernel, const char *call, int status
     return lg_driver_failed(kernel->name, call, status, detail);
 }
 
+LG_COLD
 static int lg_load_library(lg_state *state, const lg_kernel *kernel, lg_loaded *node)
 {
     void *function = NULL;
@@ -531,6 +549,7 @@ static int lg_load_library(lg_state *state, const lg_kernel *kernel, lg_loaded *
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_load_module(const lg_kernel *kernel, lg_loaded *node)
 {
     int status = lg_cuda.module_load(&node->module, kernel->image);
@@ -544,6 +563,7 @@ static int lg_load_module(const lg_kernel *kernel, lg_loaded *node)
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_has_libraries(void)
 {
     return lg_cuda.library_load != NULL && lg_cuda.library_unload != NULL &&
@@ -553,6 +573,7 @@ static int lg_has_libraries(void)
 
 /* Called with the mutex held. What fails half way is undone, but for a loaded library: it is as
  * good for the next try. */
+LG_COLD
 static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context, int device,
                         void **function)
 {
@@ -618,6 +639,7 @@ static inline int lg_need_function(lg_state *state, const lg_kernel *kernel, voi
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_load(lg_state *state, const lg_kernel *kernel)
 {
     void *function = NULL;
@@ -625,6 +647,7 @@ static int lg_load(lg_state *state, const lg_kernel *kernel)
 }
 
 /* Leaves the name of the call that failed in `call`. */
+LG_COLD
 static int lg_release_module(const lg_loaded *node, const char **call)
 {
     void *context = NULL;
@@ -642,6 +665,7 @@ static int lg_release_module(const lg_loaded *node, const char **call)
 
 /* Everything is forgotten even where the driver refuses to release it: the next launch loads
  * again rather than use a handle of unknown state. The first refusal is what is returned. */
+LG_COLD
 static int lg_unload(lg_state *state, const lg_kernel *kernel)
 {
     const char *call = NULL;
@@ -834,6 +858,7 @@ static lg_module *lg_module_of(PyObject *module)
 #endif
 
 /* The codes that this launcher returns on its own, also where there is no driver to name them. */
+LG_COLD
 static const char *lg_own_error_name(int status)
 {
     switch (status) {
@@ -892,6 +917,7 @@ typedef struct lg_argument {
     const char *type;
 } lg_argument;
 
+LG_COLD
 static PyObject *lg_take_exception(void)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -952,6 +978,7 @@ static int lg_find_keyword(const lg_keyword *keywords, Py_ssize_t count, PyObjec
     return -1;
 }
 
+LG_COLD
 static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t count,
                      PyObject *const *arguments, Py_ssize_t given, PyObject *names,
                      PyObject **row)
@@ -1061,9 +1088,13 @@ static int lg_handle_from_int(const char *kernel, const char *what, PyObject *ob
 LG_COLD
 static int lg_stream_from_protocol(const char *kernel, PyObject *object, void **stream)
 {
-    PyObject *pair = PyObject_CallMethod(object, "__cuda_stream__", NULL);
+    PyObject *method = PyObject_GetAttrString(object, "__cuda_stream__");
     PyObject *handle = NULL;
-    if (pair != NULL) {
+    if (method != NULL) {
+        PyObject *pair = PyObject_CallNoArgs(method);
+        Py_DECREF(method);
+        if (pair == NULL)
+            return -1;
         if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2)
             handle = Py_NewRef(PyTuple_GET_ITEM(pair, 1));
         Py_DECREF(pair);
@@ -1299,6 +1330,7 @@ static int lg_translate(PyObject *module, const char *kernel, const lg_argument 
 
 /* Protocols answer 1 with an address, 0 where the object does not have them, -1 with an
  * exception: the object's own where it raised one. */
+LG_COLD
 static int lg_lacks(PyObject *object, const char *attribute)
 {
     if (!PyErr_ExceptionMatches(PyExc_AttributeError))
@@ -1331,6 +1363,7 @@ static int lg_address_from_data_ptr(PyObject *module, const char *kernel,
     return status;
 }
 
+LG_COLD
 static int lg_address_from_interface(const char *kernel, const lg_argument *argument,
                                      PyObject *object, uint64_t *address)
 {
@@ -1373,6 +1406,7 @@ typedef struct lg_dlpack_tensor {
 enum { LG_DLPACK_CUDA = 2, LG_DLPACK_CUDA_MANAGED = 13 };
 
 /* -1 asks a producer on the GPU not to synchronise: ordering is the caller's, by the stream. */
+LG_COLD
 static PyObject *lg_dlpack_capsule(PyObject *object)
 {
     int type = 0;
@@ -1401,6 +1435,7 @@ static PyObject *lg_dlpack_capsule(PyObject *object)
     return capsule;
 }
 
+LG_COLD
 static int lg_address_from_dlpack(PyObject *object, uint64_t *address)
 {
     PyObject *capsule = lg_dlpack_capsule(object);
@@ -1455,6 +1490,7 @@ static int lg_pointer_from_object(PyObject *module, const char *kernel,
 }
 
 /* The allocator of scratch memory is the module's: what one thread sets, all threads use. */
+LG_COLD
 static PyObject *lg_set_allocator(PyObject *module, PyObject *allocator)
 {
     lg_module *state = lg_module_of(module);
@@ -1488,6 +1524,7 @@ typedef struct lg_description {
     const char *triton_version;
 } lg_description;
 
+LG_COLD
 static PyObject *lg_make_signature(const lg_description *description)
 {
     PyObject *comma = PyUnicode_FromString(", ");
@@ -1506,6 +1543,7 @@ static PyObject *lg_make_signature(const lg_description *description)
     return text;
 }
 
+LG_COLD
 static PyObject *lg_make_metadata(const lg_description *description)
 {
     const lg_kernel *kernel = description->kernel;
@@ -1527,6 +1565,7 @@ static PyObject *lg_make_metadata(const lg_description *description)
 }
 
 /* Takes over the reference to `value`, which may be NULL with an exception set. */
+LG_COLD
 static int lg_add(PyObject *module, const char *name, PyObject *value)
 {
     int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
@@ -1534,6 +1573,7 @@ static int lg_add(PyObject *module, const char *name, PyObject *value)
     return status;
 }
 
+LG_COLD
 static int lg_make_module(PyObject *module, const lg_description *description)
 {
     lg_module *state = lg_module_of(module);
@@ -1549,6 +1589,7 @@ static int lg_make_module(PyObject *module, const lg_description *description)
     return lg_add(module, "metadata", lg_make_metadata(description));
 }
 
+LG_COLD
 static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
 {
     lg_module *state = lg_module_of(module);
@@ -1557,6 +1598,7 @@ static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
     return 0;
 }
 
+LG_COLD
 static int lg_clear_module(PyObject *module)
 {
     lg_module *state = lg_module_of(module);
@@ -1566,6 +1608,7 @@ static int lg_clear_module(PyObject *module)
     return 0;
 }
 
+LG_COLD
 static void lg_free_module(void *module)
 {
     (void)lg_clear_module((PyObject *)module);

@@ -42,7 +42,13 @@
 #endif
 
 #define LG_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* Failures and first use. What runs once is not worth the time that gcc takes to optimise it. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define LG_COLD __attribute__((cold, noinline, optimize("O0")))
+#else
 #define LG_COLD __attribute__((cold, noinline))
+#endif
 
 LG_STATIC_ASSERT(sizeof(void *) == 8, "addresses fill 8-byte slots");
 
@@ -257,6 +263,7 @@ static int lg_launch_without_attributes(const lg_launch_config *config, void *fu
                                 config->shared_bytes, config->stream, slots, extra);
 }
 
+LG_COLD
 static int lg_find_entry_points(const char *kernel, void *library, lg_driver *found)
 {
     for (size_t i = 0; i < sizeof lg_entry_points / sizeof lg_entry_points[0]; i++) {
@@ -267,11 +274,12 @@ static int lg_find_entry_points(const char *kernel, void *library, lg_driver *fo
                              entry->symbol);
         memcpy((char *)found + entry->offset, &symbol, sizeof symbol);
     }
-    if (found->launch == NULL)
+    if (dlsym(library, "cuLaunchKernelEx") == NULL)
         found->launch = lg_launch_without_attributes;
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_start_driver(const char *kernel)
 {
     if (lg_cuda.init == NULL) {
@@ -323,6 +331,7 @@ static inline int lg_is_default_stream(const void *stream)
 }
 
 /* Tells the device of a stream that is not a default one. */
+LG_COLD
 static int lg_stream_device(const char *kernel, void *stream, int *device)
 {
     void *context = NULL;
@@ -369,6 +378,7 @@ static int lg_need_context(const char *kernel, void *stream)
 
 /* A kernel that serves every context would run on the stream's device without a word, on
  * addresses of the current one. With a single device there is nothing to mistake. */
+LG_COLD
 static int lg_check_stream(const char *kernel, void *stream, int device)
 {
     int other = device;
@@ -384,6 +394,7 @@ static int lg_check_stream(const char *kernel, void *stream, int device)
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_current_device(const char *kernel, int *device)
 {
     int status = lg_cuda.context_device(device);
@@ -594,6 +605,7 @@ static lg_module *lg_module_of(PyObject *module)
 #endif
 
 /* The codes that this launcher returns on its own, also where there is no driver to name them. */
+LG_COLD
 static const char *lg_own_error_name(int status)
 {
     switch (status) {
@@ -652,6 +664,7 @@ typedef struct lg_argument {
     const char *type;
 } lg_argument;
 
+LG_COLD
 static PyObject *lg_take_exception(void)
 {
 #if PY_VERSION_HEX >= 0x030C0000
@@ -712,6 +725,7 @@ static int lg_find_keyword(const lg_keyword *keywords, Py_ssize_t count, PyObjec
     return -1;
 }
 
+LG_COLD
 static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t count,
                      PyObject *const *arguments, Py_ssize_t given, PyObject *names,
                      PyObject **row)
@@ -821,9 +835,13 @@ static int lg_handle_from_int(const char *kernel, const char *what, PyObject *ob
 LG_COLD
 static int lg_stream_from_protocol(const char *kernel, PyObject *object, void **stream)
 {
-    PyObject *pair = PyObject_CallMethod(object, "__cuda_stream__", NULL);
+    PyObject *method = PyObject_GetAttrString(object, "__cuda_stream__");
     PyObject *handle = NULL;
-    if (pair != NULL) {
+    if (method != NULL) {
+        PyObject *pair = PyObject_CallNoArgs(method);
+        Py_DECREF(method);
+        if (pair == NULL)
+            return -1;
         if (PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2)
             handle = Py_NewRef(PyTuple_GET_ITEM(pair, 1));
         Py_DECREF(pair);
@@ -931,6 +949,7 @@ static int lg_bytes_from_object(const char *kernel, const lg_argument *argument,
 
 /* A tensor map is 128 bytes that the host has encoded: a bytes-like object, or one that tells
  * where they lie, as Triton 3.4's descriptors do. */
+LG_COLD
 static int lg_tensor_map_from_object(const char *kernel, const lg_argument *argument,
                                      PyObject *object, lg_tensor_map *map)
 {
@@ -963,6 +982,7 @@ static int lg_tensor_map_from_object(const char *kernel, const lg_argument *argu
 }
 
 /* The allocator of scratch memory is the module's: what one thread sets, all threads use. */
+LG_COLD
 static PyObject *lg_set_allocator(PyObject *module, PyObject *allocator)
 {
     lg_module *state = lg_module_of(module);
@@ -996,6 +1016,7 @@ typedef struct lg_description {
     const char *triton_version;
 } lg_description;
 
+LG_COLD
 static PyObject *lg_make_signature(const lg_description *description)
 {
     PyObject *comma = PyUnicode_FromString(", ");
@@ -1014,6 +1035,7 @@ static PyObject *lg_make_signature(const lg_description *description)
     return text;
 }
 
+LG_COLD
 static PyObject *lg_make_metadata(const lg_description *description)
 {
     const lg_kernel *kernel = description->kernel;
@@ -1035,6 +1057,7 @@ static PyObject *lg_make_metadata(const lg_description *description)
 }
 
 /* Takes over the reference to `value`, which may be NULL with an exception set. */
+LG_COLD
 static int lg_add(PyObject *module, const char *name, PyObject *value)
 {
     int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
@@ -1042,6 +1065,7 @@ static int lg_add(PyObject *module, const char *name, PyObject *value)
     return status;
 }
 
+LG_COLD
 static int lg_make_module(PyObject *module, const lg_description *description)
 {
     lg_module *state = lg_module_of(module);
@@ -1057,6 +1081,7 @@ static int lg_make_module(PyObject *module, const lg_description *description)
     return lg_add(module, "metadata", lg_make_metadata(description));
 }
 
+LG_COLD
 static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
 {
     lg_module *state = lg_module_of(module);
@@ -1065,6 +1090,7 @@ static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
     return 0;
 }
 
+LG_COLD
 static int lg_clear_module(PyObject *module)
 {
     lg_module *state = lg_module_of(module);
@@ -1074,6 +1100,7 @@ static int lg_clear_module(PyObject *module)
     return 0;
 }
 
+LG_COLD
 static void lg_free_module(void *module)
 {
     (void)lg_clear_module((PyObject *)module);

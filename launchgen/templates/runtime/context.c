@@ -5,6 +5,7 @@ static inline int lg_is_default_stream(const void *stream)
 }
 
 /* Tells the device of a stream that is not a default one. */
+LG_COLD
 static int lg_stream_device(const char *kernel, void *stream, int *device)
 {
     void *context = NULL;
@@ -51,6 +52,7 @@ static int lg_need_context(const char *kernel, void *stream)
 
 /* A kernel that serves every context would run on the stream's device without a word, on
  * addresses of the current one. With a single device there is nothing to mistake. */
+LG_COLD
 static int lg_check_stream(const char *kernel, void *stream, int device)
 {
     int other = device;
@@ -66,6 +68,7 @@ static int lg_check_stream(const char *kernel, void *stream, int device)
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_current_device(const char *kernel, int *device)
 {
     int status = lg_cuda.context_device(device);

@@ -108,6 +108,7 @@ static int lg_launch_without_attributes(const lg_launch_config *config, void *fu
                                 config->shared_bytes, config->stream, slots, extra);
 }
 
+LG_COLD
 static int lg_find_entry_points(const char *kernel, void *library, lg_driver *found)
 {
     for (size_t i = 0; i < sizeof lg_entry_points / sizeof lg_entry_points[0]; i++) {
@@ -118,11 +119,12 @@ static int lg_find_entry_points(const char *kernel, void *library, lg_driver *fo
                              entry->symbol);
         memcpy((char *)found + entry->offset, &symbol, sizeof symbol);
     }
-    if (found->launch == NULL)
+    if (dlsym(library, "cuLaunchKernelEx") == NULL)
         found->launch = lg_launch_without_attributes;
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_start_driver(const char *kernel)
 {
     if (lg_cuda.init == NULL) {

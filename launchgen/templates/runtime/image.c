@@ -18,6 +18,7 @@ typedef struct lg_state {
     pthread_mutex_t mutex;
 } lg_state;
 
+LG_COLD
 static void *lg_lookup(const lg_state *state, const void *context, int device)
 {
     const lg_loaded *node = __atomic_load_n(&state->loaded, __ATOMIC_ACQUIRE);
@@ -28,6 +29,7 @@ static void *lg_lookup(const lg_state *state, const void *context, int device)
     return NULL;
 }
 
+LG_COLD
 static int lg_get_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
                             int attribute, int *value)
 {
@@ -42,6 +44,7 @@ static int lg_get_attribute(const lg_state *state, const lg_kernel *kernel, cons
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_try_attribute(const lg_state *state, const lg_loaded *node, int attribute, int value)
 {
     if (state->library != NULL)
@@ -50,6 +53,7 @@ static int lg_try_attribute(const lg_state *state, const lg_loaded *node, int at
 }
 
 /* `purpose` ends the text of a failure. */
+LG_COLD
 static int lg_set_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
                             int attribute, int value, const char *purpose)
 {
@@ -64,6 +68,7 @@ static int lg_set_attribute(const lg_state *state, const lg_kernel *kernel, cons
 
 /* A launch gets 48 KiB of shared memory, the kernel's static use included; more has to be asked
  * for, and the device's limit counts the static use too. */
+LG_COLD
 static int lg_allow_shared(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
 {
     int fixed = 0;
@@ -90,6 +95,7 @@ static int lg_allow_shared(const lg_state *state, const lg_kernel *kernel, const
                             (int)kernel->shared, "; raising the limit of dynamic shared memory");
 }
 
+LG_COLD
 static int lg_prepare(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
 {
     if (kernel->shared != 0) {
@@ -111,6 +117,7 @@ static int lg_entry_failed(const lg_kernel *kernel, const char *call, int status
     return lg_driver_failed(kernel->name, call, status, detail);
 }
 
+LG_COLD
 static int lg_load_library(lg_state *state, const lg_kernel *kernel, lg_loaded *node)
 {
     void *function = NULL;
@@ -134,6 +141,7 @@ static int lg_load_library(lg_state *state, const lg_kernel *kernel, lg_loaded *
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_load_module(const lg_kernel *kernel, lg_loaded *node)
 {
     int status = lg_cuda.module_load(&node->module, kernel->image);
@@ -147,6 +155,7 @@ static int lg_load_module(const lg_kernel *kernel, lg_loaded *node)
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_has_libraries(void)
 {
     return lg_cuda.library_load != NULL && lg_cuda.library_unload != NULL &&
@@ -156,6 +165,7 @@ static int lg_has_libraries(void)
 
 /* Called with the mutex held. What fails half way is undone, but for a loaded library: it is as
  * good for the next try. */
+LG_COLD
 static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context, int device,
                         void **function)
 {
@@ -221,6 +231,7 @@ static inline int lg_need_function(lg_state *state, const lg_kernel *kernel, voi
     return LG_SUCCESS;
 }
 
+LG_COLD
 static int lg_load(lg_state *state, const lg_kernel *kernel)
 {
     void *function = NULL;
@@ -228,6 +239,7 @@ static int lg_load(lg_state *state, const lg_kernel *kernel)
 }
 
 /* Leaves the name of the call that failed in `call`. */
+LG_COLD
 static int lg_release_module(const lg_loaded *node, const char **call)
 {
     void *context = NULL;
@@ -245,6 +257,7 @@ static int lg_release_module(const lg_loaded *node, const char **call)
 
 /* Everything is forgotten even where the driver refuses to release it: the next launch loads
  * again rather than use a handle of unknown state. The first refusal is what is returned. */
+LG_COLD
 static int lg_unload(lg_state *state, const lg_kernel *kernel)
 {
     const char *call = NULL;

@@ -1,4 +1,5 @@
 /* The allocator of scratch memory is the module's: what one thread sets, all threads use. */
+LG_COLD
 static PyObject *lg_set_allocator(PyObject *module, PyObject *allocator)
 {
     lg_module *state = lg_module_of(module);

@@ -13,6 +13,7 @@ typedef struct lg_description {
     const char *triton_version;
 } lg_description;
 
+LG_COLD
 static PyObject *lg_make_signature(const lg_description *description)
 {
     PyObject *comma = PyUnicode_FromString(", ");
@@ -31,6 +32,7 @@ static PyObject *lg_make_signature(const lg_description *description)
     return text;
 }
 
+LG_COLD
 static PyObject *lg_make_metadata(const lg_description *description)
 {
     const lg_kernel *kernel = description->kernel;
@@ -52,6 +54,7 @@ static PyObject *lg_make_metadata(const lg_description *description)
 }
 
 /* Takes over the reference to `value`, which may be NULL with an exception set. */
+LG_COLD
 static int lg_add(PyObject *module, const char *name, PyObject *value)
 {
     int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
@@ -59,6 +62,7 @@ static int lg_add(PyObject *module, const char *name, PyObject *value)
     return status;
 }
 
+LG_COLD
 static int lg_make_module(PyObject *module, const lg_description *description)
 {
     lg_module *state = lg_module_of(module);
@@ -74,6 +78,7 @@ static int lg_make_module(PyObject *module, const lg_description *description)
     return lg_add(module, "metadata", lg_make_metadata(description));
 }
 
+LG_COLD
 static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
 {
     lg_module *state = lg_module_of(module);
@@ -82,6 +87,7 @@ static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
     return 0;
 }
 
+LG_COLD
 static int lg_clear_module(PyObject *module)
 {
     lg_module *state = lg_module_of(module);
@@ -91,6 +97,7 @@ static int lg_clear_module(PyObject *module)
     return 0;
 }
 
+LG_COLD
 static void lg_free_module(void *module)
 {
     (void)lg_clear_module((PyObject *)module);

@@ -15,6 +15,7 @@ static int lg_find_keyword(const lg_keyword *keywords, Py_ssize_t count, PyObjec
     return -1;
 }
 
+LG_COLD
 static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t count,
                      PyObject *const *arguments, Py_ssize_t given, PyObject *names,
                      PyObject **row)

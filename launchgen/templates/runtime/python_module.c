@@ -19,6 +19,7 @@ static lg_module *lg_module_of(PyObject *module)
 #endif
 
 /* The codes that this launcher returns on its own, also where there is no driver to name them. */
+LG_COLD
 static const char *lg_own_error_name(int status)
 {
     switch (status) {

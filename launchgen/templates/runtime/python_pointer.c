@@ -51,6 +51,7 @@ static int lg_translate(PyObject *module, const char *kernel, const lg_argument 
 
 /* Protocols answer 1 with an address, 0 where the object does not have them, -1 with an
  * exception: the object's own where it raised one. */
+LG_COLD
 static int lg_lacks(PyObject *object, const char *attribute)
 {
     if (!PyErr_ExceptionMatches(PyExc_AttributeError))
@@ -83,6 +84,7 @@ static int lg_address_from_data_ptr(PyObject *module, const char *kernel,
     return status;
 }
 
+LG_COLD
 static int lg_address_from_interface(const char *kernel, const lg_argument *argument,
                                      PyObject *object, uint64_t *address)
 {
@@ -125,6 +127,7 @@ typedef struct lg_dlpack_tensor {
 enum { LG_DLPACK_CUDA = 2, LG_DLPACK_CUDA_MANAGED = 13 };
 
 /* -1 asks a producer on the GPU not to synchronise: ordering is the caller's, by the stream. */
+LG_COLD
 static PyObject *lg_dlpack_capsule(PyObject *object)
 {
     int type = 0;
@@ -153,6 +156,7 @@ static PyObject *lg_dlpack_capsule(PyObject *object)
     return capsule;
 }
 
+LG_COLD
 static int lg_address_from_dlpack(PyObject *object, uint64_t *address)
 {
     PyObject *capsule = lg_dlpack_capsule(object);

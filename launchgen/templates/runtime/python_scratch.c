@@ -1,4 +1,5 @@
 /* Asks the allocator for scratch memory; `buffer` owns it and must outlive the launch call. */
+LG_COLD
 static int lg_allocate(PyObject *module, const lg_kernel *kernel, const lg_argument *what,
                        uint64_t each, uint64_t align, const uint32_t grid[3], void *stream,
                        PyObject **buffer, uint64_t *address)

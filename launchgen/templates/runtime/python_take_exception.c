@@ -1,3 +1,4 @@
+LG_COLD
 static PyObject *lg_take_exception(void)
 {
 #if PY_VERSION_HEX >= 0x030C0000

@@ -1,5 +1,6 @@
 /* A tensor map is 128 bytes that the host has encoded: a bytes-like object, or one that tells
  * where they lie, as Triton 3.4's descriptors do. */
+LG_COLD
 static int lg_tensor_map_from_object(const char *kernel, const lg_argument *argument,
                                      PyObject *object, lg_tensor_map *map)
 {
