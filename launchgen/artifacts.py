@@ -20,7 +20,7 @@ class Comment(Enum):
     HASH = "#"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Face:
     """What the C of an artifact compiles to, and with which flags.
 
@@ -62,7 +62,7 @@ PROGRAM: Final = Face(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Output:
     """One file of an artifact."""
 
@@ -74,7 +74,7 @@ class Output:
     """Contained in the artifact's other file where a single one is printed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Artifact:
     """What ``--artifact NAME`` stands for."""
 

@@ -13,6 +13,7 @@ import errno
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,9 +126,25 @@ def _backup(path: Path, temporaries: list[Path]) -> Path | None:
 
 @contextlib.contextmanager
 def _signals_held() -> Iterator[None]:
-    """Let an interrupt wait until the block is done."""
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    """Let an interrupt wait until the block is done.
+
+    Handlers are exchanged, and no mask is set: with other threads about, a masked signal would
+    only be taken by one of them.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[int] = []
+    old = {
+        number: signal.signal(number, lambda number, _: arrived.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        # None: whoever embeds the interpreter handles it, which could not be put back.
+        if signal.getsignal(number) is not None
+    }
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+        for number, handler in old.items():
+            signal.signal(number, handler)
+        for number in arrived:
+            signal.raise_signal(number)

@@ -28,7 +28,7 @@ _BUILD: Final = "Checks and build systems"
 _DEFAULT: Final = tuple(row for row in ARTIFACTS.values() if row.default)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Emit:
     """What was given to ``launchgen emit``, unchecked; None or empty: not given."""
 

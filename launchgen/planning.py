@@ -31,7 +31,7 @@ from launchgen.signature import DescriptorType, PointerType, ScalarType, Signatu
 from launchgen.sources import Image, KernelSource
 from launchgen.targets import Target
 
-INLINE_BYTES: Final = 16 * 1024
+INLINE_BYTES: Final = 8 * 1024
 """Images up to this size are printed into the source; measured by ``benchmarks/embed.py``."""
 
 _BANNER_WIDTH: Final = 80
@@ -81,7 +81,7 @@ def make_plan(
     unhinted = tuple(_unhinted(signature))
     example = tuple(example_call(own, scratch, parameters))
     example_x, example_y, example_z = example_grid(metadata)
-    core = _core_fragments(signature, target, has_image=has_image, has_hints=has_hints)
+    core = _core_fragments(source, target, has_hints=has_hints)
     return LaunchPlan(
         name=source.name,
         guard=CIdentifier(f"LAUNCHGEN_{source.name}_H"),
@@ -300,13 +300,23 @@ def _wrap(name: str, signature: Signature) -> list[str]:
     return lines
 
 
-def _core_fragments(
-    signature: Signature, target: Target, *, has_image: bool, has_hints: bool
-) -> tuple[str, ...]:
-    loading = ("image",) if has_image else ("handle",)
+def _core_fragments(source: KernelSource, target: Target, *, has_hints: bool) -> tuple[str, ...]:
+    loading = _loading_fragments(source, target)
     hints = ("hints",) if has_hints else ()
-    scalars = (s.fragments for s in _scalars(signature))
+    scalars = (s.fragments for s in _scalars(source.signature))
     return (*_CORE, *target.fragments, *loading, *hints, *(f for each in scalars for f in each))
+
+
+def _loading_fragments(source: KernelSource, target: Target) -> tuple[str, ...]:
+    """Return what finds the function, and what sets on it that a launch of it is allowed."""
+    metadata = source.metadata
+    is_large_cluster = metadata.cluster_size > target.portable_cluster
+    if source.image is not None:
+        # Any shared memory: with the kernel's static use, which the image knows, it may be much.
+        needs = is_large_cluster or metadata.shared > 0
+        return ("image", "image_prepare" if needs else "image_as_is")
+    needs = is_large_cluster or metadata.shared > target.default_shared
+    return ("handle", "handle_prepare" if needs else "handle_as_is")
 
 
 def _python_fragments(
@@ -319,7 +329,7 @@ def _python_fragments(
         "python_pointer": any(p.is_pointer for p in parameters),
         "python_bytes": any(p.is_struct for p in parameters),
         "python_tensor_map": any(p.is_tensor_map for p in parameters),
-        "python_too_large": any(p.rounds for p in parameters),
+        "python_complain": bool(python.entries),
         "python_tuple": bool(python.unpacks),
         "python_scratch": bool(python.allocations),
         "python_function": python.grid != 0,

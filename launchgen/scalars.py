@@ -25,7 +25,7 @@ class Kind(Enum):
     FLOAT = "float"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Scalar:
     """One scalar type.
 

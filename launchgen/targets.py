@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Target:
     """One GPU target.  Sizes are in bytes."""
 

@@ -135,7 +135,7 @@ def test_cc_may_be_several_words_and_flags_come_from_the_environment(tmp_path: P
     )
     assert step.command[0] == shutil.which("env")
     assert step.command[1:3] == ("LG_TEST=1", "gcc")
-    assert step.command.index("-O2") < step.command.index("-O0")
+    assert step.command.index("-O1") < step.command.index("-O0")
     assert "-DQUOTED=a b" in step.command
     assert step.command.index("k.c") < step.command.index("-Wl,-z,now") < step.command.index("-ldl")
     assert ctypes.c_int.in_dll(ctypes.CDLL(str(tmp_path / "libk.so")), "k_x").value == 7

@@ -28,7 +28,7 @@ if test -n "$is_nvcc"; then
 else
     flags='-std=c11 -fPIC -fvisibility=hidden'
 fi
-$CC -shared -O2 $flags ${CPPFLAGS:-} ${CFLAGS:-} -o "libadd.so" add.c ${LDFLAGS:-} -ldl -lpthread
+$CC -shared -O1 $flags ${CPPFLAGS:-} ${CFLAGS:-} -o "libadd.so" add.c ${LDFLAGS:-} -ldl -lpthread
 
 # The Python extension module.
 if ! test -f "$include/Python.h"; then
@@ -41,7 +41,7 @@ if test -n "$is_nvcc"; then
 else
     flags='-std=c11 -fPIC -fvisibility=hidden'
 fi
-$CC -shared -O2 $flags -isystem "$include" ${CPPFLAGS:-} ${CFLAGS:-} -o "add$suffix" add_py.c ${LDFLAGS:-} -ldl -lpthread
+$CC -shared -O1 $flags -isystem "$include" ${CPPFLAGS:-} ${CFLAGS:-} -o "add$suffix" add_py.c ${LDFLAGS:-} -ldl -lpthread
 
 # The example program.
 if test -n "$is_nvcc"; then

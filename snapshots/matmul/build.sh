@@ -33,7 +33,7 @@ if test -n "$is_nvcc"; then
 else
     flags='-std=c11 -fPIC -fvisibility=hidden'
 fi
-$CC -shared -O2 $flags ${CPPFLAGS:-} ${CFLAGS:-} -o "libmatmul.so" matmul.c ${LDFLAGS:-} -ldl -lpthread
+$CC -shared -O1 $flags ${CPPFLAGS:-} ${CFLAGS:-} -o "libmatmul.so" matmul.c ${LDFLAGS:-} -ldl -lpthread
 
 # The Python extension module.
 if ! test -f "$include/Python.h"; then
@@ -46,4 +46,4 @@ if test -n "$is_nvcc"; then
 else
     flags='-std=c11 -fPIC -fvisibility=hidden'
 fi
-$CC -shared -O2 $flags -isystem "$include" ${CPPFLAGS:-} ${CFLAGS:-} -o "matmul$suffix" matmul_py.c ${LDFLAGS:-} -ldl -lpthread
+$CC -shared -O1 $flags -isystem "$include" ${CPPFLAGS:-} ${CFLAGS:-} -o "matmul$suffix" matmul_py.c ${LDFLAGS:-} -ldl -lpthread

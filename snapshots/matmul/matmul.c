@@ -357,54 +357,49 @@ static int lg_stream_device(const char *kernel, void *stream, int *device)
 /* A current context is used as it is. A thread without one gets the primary context of the
  * stream's device, or of device 0 where no stream names a device, and keeps it. */
 LG_COLD
-static int lg_need_context(const char *kernel, void *stream)
+static int lg_need_context(const char *kernel, void *stream, void **context)
 {
-    void *context = NULL;
     int device = 0;
-    int status = lg_cuda.context_current(&context);
+    int status = lg_cuda.context_current(context);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
-    if (context != NULL)
+    if (*context != NULL)
         return LG_SUCCESS;
     if (!lg_is_default_stream(stream) && lg_cuda.stream_context != NULL) {
         status = lg_stream_device(kernel, stream, &device);
         if (status != LG_SUCCESS)
             return status;
     }
-    status = lg_cuda.primary_retain(&context, device);
+    status = lg_cuda.primary_retain(context, device);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
-    status = lg_cuda.context_set(context);
+    status = lg_cuda.context_set(*context);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuCtxSetCurrent", status, "");
     return LG_SUCCESS;
 }
 
-/* A kernel that serves every context would run on the stream's device without a word, on
- * addresses of the current one. With a single device there is nothing to mistake. */
+/* Makes sure of a context and tells which one it is, and its device. A kernel that serves every
+ * context would run on the stream's device without a word, on addresses of the current one; with
+ * a single device there is nothing to mistake. */
 LG_COLD
-static int lg_check_stream(const char *kernel, void *stream, int device)
+static int lg_find_place(const char *kernel, void *stream, void **context, int *device)
 {
-    int other = device;
-    if (lg_cuda_devices < 2 || lg_is_default_stream(stream) || lg_cuda.stream_context == NULL)
-        return LG_SUCCESS;
-    int status = lg_stream_device(kernel, stream, &other);
+    int other = 0;
+    int status = lg_need_context(kernel, stream, context);
     if (status != LG_SUCCESS)
         return status;
-    if (other != device)
-        return lg_refuse(LG_ERROR_INVALID_VALUE,
-                         "%s: the stream belongs to device %d, but device %d is current", kernel,
-                         other, device);
-    return LG_SUCCESS;
-}
-
-LG_COLD
-static int lg_current_device(const char *kernel, int *device)
-{
-    int status = lg_cuda.context_device(device);
+    status = lg_cuda.context_device(device);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuCtxGetDevice", status, "");
-    return LG_SUCCESS;
+    if (lg_cuda_devices < 2 || lg_is_default_stream(stream) || lg_cuda.stream_context == NULL)
+        return LG_SUCCESS;
+    status = lg_stream_device(kernel, stream, &other);
+    if (status == LG_SUCCESS && other != *device)
+        status = lg_refuse(LG_ERROR_INVALID_VALUE,
+                           "%s: the stream belongs to device %d, but device %d is current",
+                           kernel, other, *device);
+    return status;
 }
 
 /* One load: of a library, which serves every context of a device, or, where the driver has no
@@ -438,6 +433,7 @@ static void *lg_lookup(const lg_state *state, const void *context, int device)
     return NULL;
 }
 
+/* What the kernel needs of its function beyond the defaults, once for each device or context. */
 LG_COLD
 static int lg_get_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
                             int attribute, int *value)
@@ -610,16 +606,9 @@ static int lg_find_function(lg_state *state, const lg_kernel *kernel, void *stre
     int device = 0;
     int status = lg_need_driver(kernel->name);
     if (status == LG_SUCCESS)
-        status = lg_need_context(kernel->name, stream);
-    if (status == LG_SUCCESS)
-        status = lg_current_device(kernel->name, &device);
-    if (status == LG_SUCCESS)
-        status = lg_check_stream(kernel->name, stream, device);
+        status = lg_find_place(kernel->name, stream, &context, &device);
     if (status != LG_SUCCESS)
         return status;
-    status = lg_cuda.context_current(&context);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name, "cuCtxGetCurrent", status, "");
     *function = lg_lookup(state, context, device);
     if (*function != NULL)
         return LG_SUCCESS;
@@ -638,13 +627,6 @@ static inline int lg_need_function(lg_state *state, const lg_kernel *kernel, voi
     if (LG_UNLIKELY(*function == NULL))
         return lg_find_function(state, kernel, stream, function);
     return LG_SUCCESS;
-}
-
-LG_COLD
-static int lg_load(lg_state *state, const lg_kernel *kernel)
-{
-    void *function = NULL;
-    return lg_find_function(state, kernel, NULL, &function);
 }
 
 /* Leaves the name of the call that failed in `call`. */
@@ -713,22 +695,13 @@ static inline int lg_is_empty(uint32_t grid_x, uint32_t grid_y, uint32_t grid_z)
 }
 
 LG_COLD
-static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid)
+static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid, const char *problem,
+                          uint32_t x, uint32_t y, uint32_t z)
 {
     return lg_refuse(LG_ERROR_INVALID_VALUE,
                      "%s: a grid of %" PRIu64 " x %" PRIu64 " x %" PRIu64
-                     " blocks is too large; the limits are %u x %u x %u",
-                     kernel->name, grid.x, grid.y, grid.z, LG_GRID_X, LG_GRID_Y, LG_GRID_Z);
-}
-
-LG_COLD
-static int lg_refuse_partial_cluster(const lg_kernel *kernel, lg_grid grid)
-{
-    return lg_refuse(LG_ERROR_INVALID_VALUE,
-                     "%s: a grid of %" PRIu64 " x %" PRIu64 " x %" PRIu64
-                     " blocks is no multiple of the cluster, %u x %u x %u",
-                     kernel->name, grid.x, grid.y, grid.z, kernel->cluster[0],
-                     kernel->cluster[1], kernel->cluster[2]);
+                     " blocks is %s %u x %u x %u",
+                     kernel->name, grid.x, grid.y, grid.z, problem, x, y, z);
 }
 
 LG_COLD
@@ -767,10 +740,12 @@ static inline int lg_launch(lg_state *state, const lg_kernel *kernel, void *stre
         grid.z *= kernel->cluster[2];
     } else if (LG_UNLIKELY(grid.x % kernel->cluster[0] != 0 || grid.y % kernel->cluster[1] != 0 ||
                            grid.z % kernel->cluster[2] != 0)) {
-        return lg_refuse_partial_cluster(kernel, grid);
+        return lg_refuse_grid(kernel, grid, "no multiple of the cluster,", kernel->cluster[0],
+                              kernel->cluster[1], kernel->cluster[2]);
     }
     if (LG_UNLIKELY(grid.x > LG_GRID_X || grid.y > LG_GRID_Y || grid.z > LG_GRID_Z))
-        return lg_refuse_grid(kernel, grid);
+        return lg_refuse_grid(kernel, grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
+                              LG_GRID_Z);
     int status = lg_need_function(state, kernel, stream, &function);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
@@ -783,7 +758,8 @@ static inline int lg_launch(lg_state *state, const lg_kernel *kernel, void *stre
     status = lg_cuda.launch(&config, function, slots, NULL);
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
         /* A thread without a context: only now is it worth asking for one. */
-        status = lg_need_context(kernel->name, stream);
+        void *context = NULL;
+        status = lg_need_context(kernel->name, stream, &context);
         if (status != LG_SUCCESS)
             return status;
         status = lg_cuda.launch(&config, function, slots, NULL);
@@ -957,17 +933,18 @@ LG_EXPORT int matmul_launch(
     );
 }
 
-LG_EXPORT int matmul_load(void)
+LG_EXPORT LG_COLD int matmul_load(void)
 {
-    return lg_load(&lg_state_matmul, &lg_kernel_matmul);
+    void *function = NULL;
+    return lg_find_function(&lg_state_matmul, &lg_kernel_matmul, NULL, &function);
 }
 
-LG_EXPORT int matmul_unload(void)
+LG_EXPORT LG_COLD int matmul_unload(void)
 {
     return lg_unload(&lg_state_matmul, &lg_kernel_matmul);
 }
 
-LG_EXPORT const char *matmul_error(void)
+LG_EXPORT LG_COLD const char *matmul_error(void)
 {
     return lg_last_failure.text;
 }

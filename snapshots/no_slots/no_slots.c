@@ -352,54 +352,49 @@ static int lg_stream_device(const char *kernel, void *stream, int *device)
 /* A current context is used as it is. A thread without one gets the primary context of the
  * stream's device, or of device 0 where no stream names a device, and keeps it. */
 LG_COLD
-static int lg_need_context(const char *kernel, void *stream)
+static int lg_need_context(const char *kernel, void *stream, void **context)
 {
-    void *context = NULL;
     int device = 0;
-    int status = lg_cuda.context_current(&context);
+    int status = lg_cuda.context_current(context);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
-    if (context != NULL)
+    if (*context != NULL)
         return LG_SUCCESS;
     if (!lg_is_default_stream(stream) && lg_cuda.stream_context != NULL) {
         status = lg_stream_device(kernel, stream, &device);
         if (status != LG_SUCCESS)
             return status;
     }
-    status = lg_cuda.primary_retain(&context, device);
+    status = lg_cuda.primary_retain(context, device);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
-    status = lg_cuda.context_set(context);
+    status = lg_cuda.context_set(*context);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuCtxSetCurrent", status, "");
     return LG_SUCCESS;
 }
 
-/* A kernel that serves every context would run on the stream's device without a word, on
- * addresses of the current one. With a single device there is nothing to mistake. */
+/* Makes sure of a context and tells which one it is, and its device. A kernel that serves every
+ * context would run on the stream's device without a word, on addresses of the current one; with
+ * a single device there is nothing to mistake. */
 LG_COLD
-static int lg_check_stream(const char *kernel, void *stream, int device)
+static int lg_find_place(const char *kernel, void *stream, void **context, int *device)
 {
-    int other = device;
-    if (lg_cuda_devices < 2 || lg_is_default_stream(stream) || lg_cuda.stream_context == NULL)
-        return LG_SUCCESS;
-    int status = lg_stream_device(kernel, stream, &other);
+    int other = 0;
+    int status = lg_need_context(kernel, stream, context);
     if (status != LG_SUCCESS)
         return status;
-    if (other != device)
-        return lg_refuse(LG_ERROR_INVALID_VALUE,
-                         "%s: the stream belongs to device %d, but device %d is current", kernel,
-                         other, device);
-    return LG_SUCCESS;
-}
-
-LG_COLD
-static int lg_current_device(const char *kernel, int *device)
-{
-    int status = lg_cuda.context_device(device);
+    status = lg_cuda.context_device(device);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuCtxGetDevice", status, "");
-    return LG_SUCCESS;
+    if (lg_cuda_devices < 2 || lg_is_default_stream(stream) || lg_cuda.stream_context == NULL)
+        return LG_SUCCESS;
+    status = lg_stream_device(kernel, stream, &other);
+    if (status == LG_SUCCESS && other != *device)
+        status = lg_refuse(LG_ERROR_INVALID_VALUE,
+                           "%s: the stream belongs to device %d, but device %d is current",
+                           kernel, other, *device);
+    return status;
 }
 
 /* The caller loads the kernel and hands over its function, so there is nothing to remember. */
@@ -407,82 +402,31 @@ typedef struct lg_state {
     void *function;
 } lg_state;
 
-/* A handle may be a CUfunction or, where the driver has libraries, a CUkernel, which the call for
- * functions refuses. Leaves the name of the last call in `call`. */
-static int lg_try_attribute(void *function, int attribute, int value, const char **call)
+/* This kernel needs nothing of its function beyond the defaults. */
+static inline int lg_prepare(const lg_kernel *kernel, void *function)
 {
-    int device = 0;
-    *call = "cuFuncSetAttribute";
-    int status = lg_cuda.function_set(function, attribute, value);
-    if (status != LG_ERROR_INVALID_HANDLE || lg_cuda.kernel_set == NULL)
-        return status;
-    *call = "cuCtxGetDevice";
-    status = lg_cuda.context_device(&device);
-    if (status != LG_SUCCESS)
-        return status;
-    *call = "cuKernelSetAttribute";
-    return lg_cuda.kernel_set(attribute, value, function, device);
-}
-
-/* `purpose` ends the text of a failure. */
-static int lg_set_attribute(const lg_kernel *kernel, void *function, int attribute, int value,
-                            const char *purpose)
-{
-    const char *call = NULL;
-    int status = lg_try_attribute(function, attribute, value, &call);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name, call, status, purpose);
+    (void)kernel;
+    (void)function;
     return LG_SUCCESS;
 }
 
-static int lg_allow_shared(const lg_kernel *kernel, void *function)
+static inline int lg_needs_device(const void *stream)
 {
-    const char *call = NULL;
-    /* Triton 3.8 and newer: more than any device's limit, from drivers that know this mode. */
-    if (kernel->oversized_shared &&
-        lg_try_attribute(function, LG_FUNCTION_SHARED_MEMORY_MODE, LG_SHARED_MEMORY_OVERSIZED,
-                         &call) == LG_SUCCESS)
-        return LG_SUCCESS;
-    return lg_set_attribute(kernel, function, LG_FUNCTION_MAX_DYNAMIC_SHARED, (int)kernel->shared,
-                            "; raising the limit of dynamic shared memory");
-}
-
-static int lg_prepare(const lg_kernel *kernel, void *function)
-{
-    if (kernel->shared > LG_DEFAULT_SHARED) {
-        int status = lg_allow_shared(kernel, function);
-        if (status != LG_SUCCESS)
-            return status;
-    }
-    if (kernel->cluster[0] * kernel->cluster[1] * kernel->cluster[2] > LG_PORTABLE_CLUSTER)
-        return lg_set_attribute(kernel, function, LG_FUNCTION_NON_PORTABLE_CLUSTER, 1,
-                                "; allowing a non-portable cluster size");
-    return LG_SUCCESS;
-}
-
-/* What a handle needs is set for the current device, so then there must be one. */
-static int lg_needs_device(const lg_kernel *kernel, const void *stream)
-{
-    return kernel->shared > LG_DEFAULT_SHARED ||
-           kernel->cluster[0] * kernel->cluster[1] * kernel->cluster[2] > LG_PORTABLE_CLUSTER ||
-           (lg_cuda_devices > 1 && !lg_is_default_stream(stream));
+    return lg_cuda_devices > 1 && !lg_is_default_stream(stream);
 }
 
 static int lg_need_function(const lg_state *state, const lg_kernel *kernel, void *stream,
                             void **function)
 {
+    void *context = NULL;
     int device = 0;
     int status = lg_need_driver(kernel->name);
     if (status != LG_SUCCESS)
         return status;
     if (state->function == NULL)
         return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: the function handle is null", kernel->name);
-    if (lg_needs_device(kernel, stream)) {
-        status = lg_need_context(kernel->name, stream);
-        if (status == LG_SUCCESS)
-            status = lg_current_device(kernel->name, &device);
-        if (status == LG_SUCCESS)
-            status = lg_check_stream(kernel->name, stream, device);
+    if (lg_needs_device(stream)) {
+        status = lg_find_place(kernel->name, stream, &context, &device);
         if (status != LG_SUCCESS)
             return status;
     }
@@ -503,22 +447,13 @@ static inline int lg_is_empty(uint32_t grid_x, uint32_t grid_y, uint32_t grid_z)
 }
 
 LG_COLD
-static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid)
+static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid, const char *problem,
+                          uint32_t x, uint32_t y, uint32_t z)
 {
     return lg_refuse(LG_ERROR_INVALID_VALUE,
                      "%s: a grid of %" PRIu64 " x %" PRIu64 " x %" PRIu64
-                     " blocks is too large; the limits are %u x %u x %u",
-                     kernel->name, grid.x, grid.y, grid.z, LG_GRID_X, LG_GRID_Y, LG_GRID_Z);
-}
-
-LG_COLD
-static int lg_refuse_partial_cluster(const lg_kernel *kernel, lg_grid grid)
-{
-    return lg_refuse(LG_ERROR_INVALID_VALUE,
-                     "%s: a grid of %" PRIu64 " x %" PRIu64 " x %" PRIu64
-                     " blocks is no multiple of the cluster, %u x %u x %u",
-                     kernel->name, grid.x, grid.y, grid.z, kernel->cluster[0],
-                     kernel->cluster[1], kernel->cluster[2]);
+                     " blocks is %s %u x %u x %u",
+                     kernel->name, grid.x, grid.y, grid.z, problem, x, y, z);
 }
 
 LG_COLD
@@ -557,10 +492,12 @@ static inline int lg_launch(lg_state *state, const lg_kernel *kernel, void *stre
         grid.z *= kernel->cluster[2];
     } else if (LG_UNLIKELY(grid.x % kernel->cluster[0] != 0 || grid.y % kernel->cluster[1] != 0 ||
                            grid.z % kernel->cluster[2] != 0)) {
-        return lg_refuse_partial_cluster(kernel, grid);
+        return lg_refuse_grid(kernel, grid, "no multiple of the cluster,", kernel->cluster[0],
+                              kernel->cluster[1], kernel->cluster[2]);
     }
     if (LG_UNLIKELY(grid.x > LG_GRID_X || grid.y > LG_GRID_Y || grid.z > LG_GRID_Z))
-        return lg_refuse_grid(kernel, grid);
+        return lg_refuse_grid(kernel, grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
+                              LG_GRID_Z);
     int status = lg_need_function(state, kernel, stream, &function);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
@@ -573,7 +510,8 @@ static inline int lg_launch(lg_state *state, const lg_kernel *kernel, void *stre
     status = lg_cuda.launch(&config, function, slots, NULL);
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
         /* A thread without a context: only now is it worth asking for one. */
-        status = lg_need_context(kernel->name, stream);
+        void *context = NULL;
+        status = lg_need_context(kernel->name, stream, &context);
         if (status != LG_SUCCESS)
             return status;
         status = lg_cuda.launch(&config, function, slots, NULL);
@@ -628,7 +566,7 @@ LG_EXPORT int no_slots_launch(
     );
 }
 
-LG_EXPORT const char *no_slots_error(void)
+LG_EXPORT LG_COLD const char *no_slots_error(void)
 {
     return lg_last_failure.text;
 }

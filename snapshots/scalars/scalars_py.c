@@ -356,54 +356,49 @@ static int lg_stream_device(const char *kernel, void *stream, int *device)
 /* A current context is used as it is. A thread without one gets the primary context of the
  * stream's device, or of device 0 where no stream names a device, and keeps it. */
 LG_COLD
-static int lg_need_context(const char *kernel, void *stream)
+static int lg_need_context(const char *kernel, void *stream, void **context)
 {
-    void *context = NULL;
     int device = 0;
-    int status = lg_cuda.context_current(&context);
+    int status = lg_cuda.context_current(context);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
-    if (context != NULL)
+    if (*context != NULL)
         return LG_SUCCESS;
     if (!lg_is_default_stream(stream) && lg_cuda.stream_context != NULL) {
         status = lg_stream_device(kernel, stream, &device);
         if (status != LG_SUCCESS)
             return status;
     }
-    status = lg_cuda.primary_retain(&context, device);
+    status = lg_cuda.primary_retain(context, device);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
-    status = lg_cuda.context_set(context);
+    status = lg_cuda.context_set(*context);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuCtxSetCurrent", status, "");
     return LG_SUCCESS;
 }
 
-/* A kernel that serves every context would run on the stream's device without a word, on
- * addresses of the current one. With a single device there is nothing to mistake. */
+/* Makes sure of a context and tells which one it is, and its device. A kernel that serves every
+ * context would run on the stream's device without a word, on addresses of the current one; with
+ * a single device there is nothing to mistake. */
 LG_COLD
-static int lg_check_stream(const char *kernel, void *stream, int device)
+static int lg_find_place(const char *kernel, void *stream, void **context, int *device)
 {
-    int other = device;
-    if (lg_cuda_devices < 2 || lg_is_default_stream(stream) || lg_cuda.stream_context == NULL)
-        return LG_SUCCESS;
-    int status = lg_stream_device(kernel, stream, &other);
+    int other = 0;
+    int status = lg_need_context(kernel, stream, context);
     if (status != LG_SUCCESS)
         return status;
-    if (other != device)
-        return lg_refuse(LG_ERROR_INVALID_VALUE,
-                         "%s: the stream belongs to device %d, but device %d is current", kernel,
-                         other, device);
-    return LG_SUCCESS;
-}
-
-LG_COLD
-static int lg_current_device(const char *kernel, int *device)
-{
-    int status = lg_cuda.context_device(device);
+    status = lg_cuda.context_device(device);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuCtxGetDevice", status, "");
-    return LG_SUCCESS;
+    if (lg_cuda_devices < 2 || lg_is_default_stream(stream) || lg_cuda.stream_context == NULL)
+        return LG_SUCCESS;
+    status = lg_stream_device(kernel, stream, &other);
+    if (status == LG_SUCCESS && other != *device)
+        status = lg_refuse(LG_ERROR_INVALID_VALUE,
+                           "%s: the stream belongs to device %d, but device %d is current",
+                           kernel, other, *device);
+    return status;
 }
 
 /* One load: of a library, which serves every context of a device, or, where the driver has no
@@ -437,83 +432,12 @@ static void *lg_lookup(const lg_state *state, const void *context, int device)
     return NULL;
 }
 
-LG_COLD
-static int lg_get_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
-                            int attribute, int *value)
+/* This kernel needs nothing of its function beyond the defaults. */
+static inline int lg_prepare(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
 {
-    const int libraries = state->library != NULL;
-    int status = libraries
-                     ? lg_cuda.kernel_get(value, attribute, node->function, node->device)
-                     : lg_cuda.function_get(value, attribute, node->function);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name,
-                                libraries ? "cuKernelGetAttribute" : "cuFuncGetAttribute", status,
-                                "");
-    return LG_SUCCESS;
-}
-
-LG_COLD
-static int lg_try_attribute(const lg_state *state, const lg_loaded *node, int attribute, int value)
-{
-    if (state->library != NULL)
-        return lg_cuda.kernel_set(attribute, value, node->function, node->device);
-    return lg_cuda.function_set(node->function, attribute, value);
-}
-
-/* `purpose` ends the text of a failure. */
-LG_COLD
-static int lg_set_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
-                            int attribute, int value, const char *purpose)
-{
-    int status = lg_try_attribute(state, node, attribute, value);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name,
-                                state->library != NULL ? "cuKernelSetAttribute"
-                                                       : "cuFuncSetAttribute",
-                                status, purpose);
-    return LG_SUCCESS;
-}
-
-/* A launch gets 48 KiB of shared memory, the kernel's static use included; more has to be asked
- * for, and the device's limit counts the static use too. */
-LG_COLD
-static int lg_allow_shared(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
-{
-    int fixed = 0;
-    int limit = 0;
-    int status = lg_get_attribute(state, kernel, node, LG_FUNCTION_STATIC_SHARED, &fixed);
-    if (status != LG_SUCCESS)
-        return status;
-    if ((uint64_t)kernel->shared + (uint64_t)fixed <= LG_DEFAULT_SHARED)
-        return LG_SUCCESS;
-    /* Triton 3.8 and newer: more than any device's limit, from drivers that know this mode. */
-    if (kernel->oversized_shared &&
-        lg_try_attribute(state, node, LG_FUNCTION_SHARED_MEMORY_MODE,
-                         LG_SHARED_MEMORY_OVERSIZED) == LG_SUCCESS)
-        return LG_SUCCESS;
-    status = lg_cuda.device_attribute(&limit, LG_DEVICE_SHARED_OPTIN, node->device);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name, "cuDeviceGetAttribute", status, "");
-    if ((int64_t)kernel->shared > (int64_t)limit - fixed)
-        return lg_refuse(LG_ERROR_INVALID_VALUE,
-                         "%s: needs %u bytes of dynamic shared memory, but device %d allows %d "
-                         "(%d, of which the kernel's static use takes %d)",
-                         kernel->name, kernel->shared, node->device, limit - fixed, limit, fixed);
-    return lg_set_attribute(state, kernel, node, LG_FUNCTION_MAX_DYNAMIC_SHARED,
-                            (int)kernel->shared, "; raising the limit of dynamic shared memory");
-}
-
-LG_COLD
-static int lg_prepare(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
-{
-    if (kernel->shared != 0) {
-        int status = lg_allow_shared(state, kernel, node);
-        if (status != LG_SUCCESS)
-            return status;
-    }
-    if (kernel->cluster[0] * kernel->cluster[1] * kernel->cluster[2] > LG_PORTABLE_CLUSTER)
-        return lg_set_attribute(state, kernel, node, LG_FUNCTION_NON_PORTABLE_CLUSTER, 1,
-                                "; allowing a non-portable cluster size");
+    (void)state;
+    (void)kernel;
+    (void)node;
     return LG_SUCCESS;
 }
 
@@ -609,16 +533,9 @@ static int lg_find_function(lg_state *state, const lg_kernel *kernel, void *stre
     int device = 0;
     int status = lg_need_driver(kernel->name);
     if (status == LG_SUCCESS)
-        status = lg_need_context(kernel->name, stream);
-    if (status == LG_SUCCESS)
-        status = lg_current_device(kernel->name, &device);
-    if (status == LG_SUCCESS)
-        status = lg_check_stream(kernel->name, stream, device);
+        status = lg_find_place(kernel->name, stream, &context, &device);
     if (status != LG_SUCCESS)
         return status;
-    status = lg_cuda.context_current(&context);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name, "cuCtxGetCurrent", status, "");
     *function = lg_lookup(state, context, device);
     if (*function != NULL)
         return LG_SUCCESS;
@@ -637,13 +554,6 @@ static inline int lg_need_function(lg_state *state, const lg_kernel *kernel, voi
     if (LG_UNLIKELY(*function == NULL))
         return lg_find_function(state, kernel, stream, function);
     return LG_SUCCESS;
-}
-
-LG_COLD
-static int lg_load(lg_state *state, const lg_kernel *kernel)
-{
-    void *function = NULL;
-    return lg_find_function(state, kernel, NULL, &function);
 }
 
 /* Leaves the name of the call that failed in `call`. */
@@ -712,22 +622,13 @@ static inline int lg_is_empty(uint32_t grid_x, uint32_t grid_y, uint32_t grid_z)
 }
 
 LG_COLD
-static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid)
+static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid, const char *problem,
+                          uint32_t x, uint32_t y, uint32_t z)
 {
     return lg_refuse(LG_ERROR_INVALID_VALUE,
                      "%s: a grid of %" PRIu64 " x %" PRIu64 " x %" PRIu64
-                     " blocks is too large; the limits are %u x %u x %u",
-                     kernel->name, grid.x, grid.y, grid.z, LG_GRID_X, LG_GRID_Y, LG_GRID_Z);
-}
-
-LG_COLD
-static int lg_refuse_partial_cluster(const lg_kernel *kernel, lg_grid grid)
-{
-    return lg_refuse(LG_ERROR_INVALID_VALUE,
-                     "%s: a grid of %" PRIu64 " x %" PRIu64 " x %" PRIu64
-                     " blocks is no multiple of the cluster, %u x %u x %u",
-                     kernel->name, grid.x, grid.y, grid.z, kernel->cluster[0],
-                     kernel->cluster[1], kernel->cluster[2]);
+                     " blocks is %s %u x %u x %u",
+                     kernel->name, grid.x, grid.y, grid.z, problem, x, y, z);
 }
 
 LG_COLD
@@ -766,10 +667,12 @@ static inline int lg_launch(lg_state *state, const lg_kernel *kernel, void *stre
         grid.z *= kernel->cluster[2];
     } else if (LG_UNLIKELY(grid.x % kernel->cluster[0] != 0 || grid.y % kernel->cluster[1] != 0 ||
                            grid.z % kernel->cluster[2] != 0)) {
-        return lg_refuse_partial_cluster(kernel, grid);
+        return lg_refuse_grid(kernel, grid, "no multiple of the cluster,", kernel->cluster[0],
+                              kernel->cluster[1], kernel->cluster[2]);
     }
     if (LG_UNLIKELY(grid.x > LG_GRID_X || grid.y > LG_GRID_Y || grid.z > LG_GRID_Z))
-        return lg_refuse_grid(kernel, grid);
+        return lg_refuse_grid(kernel, grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
+                              LG_GRID_Z);
     int status = lg_need_function(state, kernel, stream, &function);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
@@ -782,7 +685,8 @@ static inline int lg_launch(lg_state *state, const lg_kernel *kernel, void *stre
     status = lg_cuda.launch(&config, function, slots, NULL);
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
         /* A thread without a context: only now is it worth asking for one. */
-        status = lg_need_context(kernel->name, stream);
+        void *context = NULL;
+        status = lg_need_context(kernel->name, stream, &context);
         if (status != LG_SUCCESS)
             return status;
         status = lg_cuda.launch(&config, function, slots, NULL);
@@ -917,6 +821,25 @@ typedef struct lg_argument {
     const char *type;
 } lg_argument;
 
+/* Raises an exception whose text begins with the launcher, the argument and its declared type. */
+LG_COLD
+static int lg_complain(PyObject *type, const char *kernel, const lg_argument *argument,
+                       const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    PyObject *text = PyUnicode_FromFormatV(format, values);
+    va_end(values);
+    if (text != NULL)
+        PyErr_Format(type, "%s: %s (%s): %U", kernel, argument->place, argument->type, text);
+    Py_XDECREF(text);
+    return -1;
+}
+
+#define LG_WRONG_KIND(kernel, argument, expected, given)                                       \
+    lg_complain(PyExc_TypeError, kernel, argument, "expected " expected                         \
+                ", got %.200R of type %s", given, Py_TYPE(given)->tp_name)
+
 LG_COLD
 static PyObject *lg_take_exception(void)
 {
@@ -948,16 +871,6 @@ static int lg_explain(const char *kernel, const lg_argument *argument)
     else
         PyErr_SetObject(type, error);
     Py_DECREF(error);
-    return -1;
-}
-
-LG_COLD
-static int lg_wrong_kind(const char *kernel, const lg_argument *argument, const char *expected,
-                         PyObject *given)
-{
-    PyErr_Format(PyExc_TypeError, "%s: %s (%s): expected %s, got %.200R of type %s",
-                 kernel, argument->place, argument->type, expected, given,
-                 Py_TYPE(given)->tp_name);
     return -1;
 }
 
@@ -1014,7 +927,9 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
     return 0;
 }
 
-static int lg_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
+/* Takes any integer, and says what is wrong with everything else. */
+LG_COLD
+static int lg_any_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
 {
     if (!PyIndex_Check(object)) {
         PyErr_Format(PyExc_TypeError, "%s: grid %s must be an int, got %.200R", kernel, axis,
@@ -1041,19 +956,17 @@ static int lg_grid_size(const char *kernel, PyObject *object, const char *axis, 
     return 0;
 }
 
-/* An int, or a tuple or list of one to three; sizes left out are 1. */
-static int lg_grid_from_object(const char *kernel, PyObject *object, uint32_t grid[3])
+LG_COLD
+static int lg_grid_from_list(const char *kernel, PyObject *object, uint32_t grid[3])
 {
     static const char *const axes[3] = {"x", "y", "z"};
-    grid[0] = grid[1] = grid[2] = 1;
     if (!PyTuple_Check(object) && !PyList_Check(object)) {
-        if (!PyIndex_Check(object)) {
-            PyErr_Format(PyExc_TypeError,
-                         "%s: grid must be an int or a tuple of one to three, got %.200R", kernel,
-                         object);
-            return -1;
-        }
-        return lg_grid_size(kernel, object, axes[0], &grid[0]);
+        if (PyIndex_Check(object))
+            return lg_any_grid_size(kernel, object, axes[0], &grid[0]);
+        PyErr_Format(PyExc_TypeError,
+                     "%s: grid must be an int or a tuple of one to three, got %.200R", kernel,
+                     object);
+        return -1;
     }
     PyObject *sizes = PySequence_Tuple(object);
     if (sizes == NULL)
@@ -1064,9 +977,38 @@ static int lg_grid_from_object(const char *kernel, PyObject *object, uint32_t gr
         PyErr_Format(PyExc_ValueError, "%s: grid must have one to three sizes, got %zd", kernel,
                      count);
     for (Py_ssize_t i = 0; status == 0 && i < count; i++)
-        status = lg_grid_size(kernel, PyTuple_GET_ITEM(sizes, i), axes[i], &grid[i]);
+        status = lg_any_grid_size(kernel, PyTuple_GET_ITEM(sizes, i), axes[i], &grid[i]);
     Py_DECREF(sizes);
     return status;
+}
+
+static inline int lg_is_grid_size(PyObject *object, uint32_t *size)
+{
+    int overflow = 0;
+    if (!PyLong_CheckExact(object))
+        return 0;
+    const long value = PyLong_AsLongAndOverflow(object, &overflow);
+    *size = (uint32_t)value;
+    return overflow == 0 && value >= 0 && value <= (long)UINT32_MAX;
+}
+
+/* An int, or a tuple or list of one to three; sizes left out are 1. */
+static inline int lg_grid_from_object(const char *kernel, PyObject *object, uint32_t grid[3])
+{
+    grid[0] = grid[1] = grid[2] = 1;
+    if (lg_is_grid_size(object, &grid[0]))
+        return 0;
+    if (PyTuple_CheckExact(object)) {
+        const Py_ssize_t count = PyTuple_GET_SIZE(object);
+        Py_ssize_t done = 0;
+        while (done < count && done < 3 &&
+               lg_is_grid_size(PyTuple_GET_ITEM(object, done), &grid[done]))
+            done++;
+        if (done > 0 && done == count)
+            return 0;
+    }
+    grid[0] = grid[1] = grid[2] = 1;
+    return lg_grid_from_list(kernel, object, grid);
 }
 
 static int lg_handle_from_int(const char *kernel, const char *what, PyObject *object,
@@ -1119,7 +1061,7 @@ static int lg_stream_from_protocol(const char *kernel, PyObject *object, void **
     return status;
 }
 
-static int lg_stream_from_object(const char *kernel, PyObject *object, void **stream)
+static inline int lg_stream_from_object(const char *kernel, PyObject *object, void **stream)
 {
     *stream = NULL;
     if (object == Py_None)
@@ -1129,59 +1071,40 @@ static int lg_stream_from_object(const char *kernel, PyObject *object, void **st
     return lg_stream_from_protocol(kernel, object, stream);
 }
 
-LG_COLD
-static int lg_out_of_signed_range(const char *kernel, const lg_argument *argument, int64_t low,
-                                  int64_t high, PyObject *given)
-{
-    PyErr_Format(PyExc_OverflowError,
-                 "%s: %s (%s): %.200R is out of range, %lld to %lld", kernel,
-                 argument->place, argument->type, given, (long long)low,
-                 (long long)high);
-    return -1;
-}
-
 static int lg_signed_from_object(const char *kernel, const lg_argument *argument, PyObject *object,
                                  int64_t low, int64_t high, int64_t *value)
 {
     int overflow = 0;
     if (LG_UNLIKELY(!PyLong_Check(object) && !PyIndex_Check(object)))
-        return lg_wrong_kind(kernel, argument, "an int", object);
+        return LG_WRONG_KIND(kernel, argument, "an int", object);
     long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
     if (LG_UNLIKELY(number == -1 && overflow == 0 && PyErr_Occurred() != NULL))
         return lg_explain(kernel, argument);
     if (LG_UNLIKELY(overflow != 0 || number < low || number > high))
-        return lg_out_of_signed_range(kernel, argument, low, high, object);
+        return lg_complain(PyExc_OverflowError, kernel, argument,
+                           "%.200R is out of range, %lld to %lld", object, (long long)low,
+                           (long long)high);
     *value = number;
     return 0;
-}
-
-LG_COLD
-static int lg_out_of_unsigned_range(const char *kernel, const lg_argument *argument,
-                                    uint64_t high, PyObject *given)
-{
-    PyErr_Format(PyExc_OverflowError,
-                 "%s: %s (%s): %.200R is out of range, 0 to %llu", kernel,
-                 argument->place, argument->type, given,
-                 (unsigned long long)high);
-    return -1;
 }
 
 static int lg_unsigned_from_object(const char *kernel, const lg_argument *argument,
                                    PyObject *object, uint64_t high, uint64_t *value)
 {
     if (LG_UNLIKELY(!PyLong_Check(object) && !PyIndex_Check(object)))
-        return lg_wrong_kind(kernel, argument, "an int", object);
+        return LG_WRONG_KIND(kernel, argument, "an int", object);
     PyObject *number = PyNumber_Index(object);
     if (LG_UNLIKELY(number == NULL))
         return lg_explain(kernel, argument);
     unsigned long long wide = PyLong_AsUnsignedLongLong(number);
     Py_DECREF(number);
-    if (LG_UNLIKELY(wide == (unsigned long long)-1 && PyErr_Occurred() != NULL)) {
+    const int overflows = wide == (unsigned long long)-1 && PyErr_Occurred() != NULL;
+    if (LG_UNLIKELY(overflows || wide > high)) {
         PyErr_Clear();
-        return lg_out_of_unsigned_range(kernel, argument, high, object);
+        return lg_complain(PyExc_OverflowError, kernel, argument,
+                           "%.200R is out of range, 0 to %llu", object,
+                           (unsigned long long)high);
     }
-    if (LG_UNLIKELY(wide > high))
-        return lg_out_of_unsigned_range(kernel, argument, high, object);
     *value = wide;
     return 0;
 }
@@ -1191,7 +1114,7 @@ static int lg_bool_from_object(const char *kernel, const lg_argument *argument, 
                                uint64_t high, uint64_t *value)
 {
     if (LG_UNLIKELY(!PyBool_Check(object) && !PyLong_Check(object) && !PyIndex_Check(object)))
-        return lg_wrong_kind(kernel, argument, "a bool", object);
+        return LG_WRONG_KIND(kernel, argument, "a bool", object);
     return lg_unsigned_from_object(kernel, argument, object, high, value);
 }
 
@@ -1245,20 +1168,12 @@ static int lg_double_from_object(const char *kernel, const lg_argument *argument
         if (methods != NULL && (methods->nb_float != NULL || methods->nb_index != NULL))
             return lg_explain(kernel, argument);
         PyErr_Clear();
-        return lg_wrong_kind(kernel, argument, "a float", object);
+        return LG_WRONG_KIND(kernel, argument, "a float", object);
     }
     if (narrows && LG_UNLIKELY(*value > 9007199254740992.0 || *value < -9007199254740992.0) &&
         PyIndex_Check(object))
         return lg_round_int_to_odd(object, value);
     return 0;
-}
-
-LG_COLD
-static int lg_too_large(const char *kernel, const lg_argument *argument, PyObject *given)
-{
-    PyErr_Format(PyExc_OverflowError, "%s: %s (%s): %.200R is too large", kernel,
-                 argument->place, argument->type, given);
-    return -1;
 }
 
 static int lg_address_from_int(const char *kernel, const lg_argument *argument, PyObject *number,
@@ -1268,10 +1183,8 @@ static int lg_address_from_int(const char *kernel, const lg_argument *argument, 
     if (LG_UNLIKELY(value == (unsigned long long)-1 && PyErr_Occurred() != NULL)) {
         if (!PyErr_ExceptionMatches(PyExc_OverflowError))
             return -1;
-        PyErr_Format(PyExc_OverflowError,
-                     "%s: %s (%s): %.200R is no 64-bit address", kernel,
-                     argument->place, argument->type, number);
-        return -1;
+        return lg_complain(PyExc_OverflowError, kernel, argument, "%.200R is no 64-bit address",
+                           number);
     }
     *address = value;
     return 0;
@@ -1287,18 +1200,14 @@ static int lg_refuse_pointer(const char *kernel, const lg_argument *argument, Py
         lg_cuda.pointer_attribute(&owner, LG_POINTER_DEVICE_ORDINAL, address) == LG_SUCCESS &&
         owner >= 0 && lg_cuda.context_device(&device) == LG_SUCCESS && owner != device;
     if (owned)
-        PyErr_Format(PyExc_ValueError,
-                     "%s: %s (%s): %p of a %s lies on device %d, but device %d "
-                     "is current and cannot reach it",
-                     kernel, argument->place, argument->type,
-                     (const void *)(uintptr_t)address, Py_TYPE(object)->tp_name, owner, device);
-    else
-        PyErr_Format(PyExc_ValueError,
-                     "%s: %s (%s): %p of a %s is host memory that the GPU "
-                     "cannot reach (a CPU tensor?)",
-                     kernel, argument->place, argument->type,
-                     (const void *)(uintptr_t)address, Py_TYPE(object)->tp_name);
-    return -1;
+        return lg_complain(PyExc_ValueError, kernel, argument,
+                           "%p of a %s lies on device %d, but device %d is current and cannot "
+                           "reach it",
+                           (const void *)(uintptr_t)address, Py_TYPE(object)->tp_name, owner,
+                           device);
+    return lg_complain(PyExc_ValueError, kernel, argument,
+                       "%p of a %s is host memory that the GPU cannot reach (a CPU tensor?)",
+                       (const void *)(uintptr_t)address, Py_TYPE(object)->tp_name);
 }
 
 /* The driver tells the device's address of memory that an object owns, pinned and managed host
@@ -1314,7 +1223,8 @@ static int lg_translate(PyObject *module, const char *kernel, const lg_argument 
         return lg_raise(module, status);
     status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
     if (LG_UNLIKELY(status != LG_SUCCESS)) {
-        int asked = lg_need_context(kernel, stream);
+        void *context = NULL;
+        int asked = lg_need_context(kernel, stream, &context);
         if (asked != LG_SUCCESS)
             return lg_raise(module, asked);
         status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
@@ -1351,14 +1261,11 @@ static int lg_address_from_data_ptr(PyObject *module, const char *kernel,
     if (result == NULL)
         return lg_lacks(object, "data_ptr") ? 0 : -1;
     int status = 1;
-    if (!PyLong_Check(result)) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s: %s (%s): data_ptr() returned %.200R, not an int", kernel,
-                     argument->place, argument->type, result);
+    if (LG_UNLIKELY(!PyLong_Check(result)))
+        status = lg_complain(PyExc_TypeError, kernel, argument,
+                             "data_ptr() returned %.200R, not an int", result);
+    else if (LG_UNLIKELY(lg_address_from_int(kernel, argument, result, address) != 0))
         status = -1;
-    } else if (lg_address_from_int(kernel, argument, result, address) != 0) {
-        status = -1;
-    }
     Py_DECREF(result);
     return status;
 }
@@ -1378,10 +1285,8 @@ static int lg_address_from_interface(const char *kernel, const lg_argument *argu
     if (data != NULL && PyTuple_Check(data) && PyTuple_GET_SIZE(data) == 2)
         number = PyTuple_GET_ITEM(data, 0);
     if (number == NULL || !PyLong_Check(number))
-        PyErr_Format(PyExc_TypeError,
-                     "%s: %s (%s): __cuda_array_interface__ without an address in "
-                     "'data'",
-                     kernel, argument->place, argument->type);
+        (void)lg_complain(PyExc_TypeError, kernel, argument,
+                          "__cuda_array_interface__ without an address in 'data'");
     else if (lg_address_from_int(kernel, argument, number, address) == 0)
         status = 1;
     Py_XDECREF(data);
@@ -1450,13 +1355,11 @@ static int lg_address_from_dlpack(PyObject *object, uint64_t *address)
 }
 
 LG_COLD
-static int lg_pointer_from_protocol(PyObject *module, const char *kernel,
-                                    const lg_argument *argument, PyObject *object, void *stream,
-                                    uint64_t *address)
+static int lg_pointer_without_data_ptr(PyObject *module, const char *kernel,
+                                       const lg_argument *argument, PyObject *object,
+                                       void *stream, uint64_t *address)
 {
-    int found = lg_address_from_data_ptr(module, kernel, argument, object, address);
-    if (found == 0)
-        found = lg_address_from_interface(kernel, argument, object, address);
+    int found = lg_address_from_interface(kernel, argument, object, address);
     if (found == 0)
         found = lg_address_from_dlpack(object, address);
     if (found < 0)
@@ -1464,7 +1367,7 @@ static int lg_pointer_from_protocol(PyObject *module, const char *kernel,
     if (found > 0)
         return lg_translate(module, kernel, argument, object, stream, address);
     if (!PyIndex_Check(object))
-        return lg_wrong_kind(kernel, argument,
+        return LG_WRONG_KIND(kernel, argument,
                              "an int, None, or an object with data_ptr(), "
                              "__cuda_array_interface__ or __dlpack__",
                              object);
@@ -1486,7 +1389,12 @@ static int lg_pointer_from_object(PyObject *module, const char *kernel,
     *address = 0;
     if (object == Py_None)
         return 0;
-    return lg_pointer_from_protocol(module, kernel, argument, object, stream, address);
+    int found = lg_address_from_data_ptr(module, kernel, argument, object, address);
+    if (found < 0)
+        return -1;
+    if (LG_UNLIKELY(found == 0))
+        return lg_pointer_without_data_ptr(module, kernel, argument, object, stream, address);
+    return lg_translate(module, kernel, argument, object, stream, address);
 }
 
 /* The allocator of scratch memory is the module's: what one thread sets, all threads use. */
@@ -2145,7 +2053,8 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
         return NULL;
     uint16_t slot_h = 0;
     if (!lg_fp16_from_double(wide_h, &slot_h)) {
-        (void)lg_too_large(kernel, &lg_arguments[10], row[12]);
+        (void)lg_complain(PyExc_OverflowError, kernel, &lg_arguments[10],
+                          "%.200R is too large", row[12]);
         return NULL;
     }
     double wide_bh = 0; /* bh: bf16 */
@@ -2154,7 +2063,8 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
         return NULL;
     uint16_t slot_bh = 0;
     if (!lg_bf16_from_double(wide_bh, &slot_bh)) {
-        (void)lg_too_large(kernel, &lg_arguments[11], row[13]);
+        (void)lg_complain(PyExc_OverflowError, kernel, &lg_arguments[11],
+                          "%.200R is too large", row[13]);
         return NULL;
     }
     double wide_f = 0; /* f: fp32 */
@@ -2200,18 +2110,21 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     Py_RETURN_NONE;
 }
 
+LG_COLD
 static PyObject *lg_call_load(PyObject *module, PyObject *nothing)
 {
+    void *function = NULL;
     int status = LG_SUCCESS;
     (void)nothing;
     Py_BEGIN_ALLOW_THREADS
-    status = lg_load(&lg_state_scalars, &lg_kernel_scalars);
+    status = lg_find_function(&lg_state_scalars, &lg_kernel_scalars, NULL, &function);
     Py_END_ALLOW_THREADS
     if (status != LG_SUCCESS && lg_raise(module, status) != 0)
         return NULL;
     Py_RETURN_NONE;
 }
 
+LG_COLD
 static PyObject *lg_call_unload(PyObject *module, PyObject *nothing)
 {
     int status = LG_SUCCESS;
@@ -2270,6 +2183,7 @@ static const lg_description lg_about = {
     "3.6", /* Triton's version */
 };
 
+LG_COLD
 static int lg_exec(PyObject *module)
 {
     return lg_make_module(module, &lg_about);

@@ -27,52 +27,47 @@ static int lg_stream_device(const char *kernel, void *stream, int *device)
 /* A current context is used as it is. A thread without one gets the primary context of the
  * stream's device, or of device 0 where no stream names a device, and keeps it. */
 LG_COLD
-static int lg_need_context(const char *kernel, void *stream)
+static int lg_need_context(const char *kernel, void *stream, void **context)
 {
-    void *context = NULL;
     int device = 0;
-    int status = lg_cuda.context_current(&context);
+    int status = lg_cuda.context_current(context);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
-    if (context != NULL)
+    if (*context != NULL)
         return LG_SUCCESS;
     if (!lg_is_default_stream(stream) && lg_cuda.stream_context != NULL) {
         status = lg_stream_device(kernel, stream, &device);
         if (status != LG_SUCCESS)
             return status;
     }
-    status = lg_cuda.primary_retain(&context, device);
+    status = lg_cuda.primary_retain(context, device);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
-    status = lg_cuda.context_set(context);
+    status = lg_cuda.context_set(*context);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuCtxSetCurrent", status, "");
     return LG_SUCCESS;
 }
 
-/* A kernel that serves every context would run on the stream's device without a word, on
- * addresses of the current one. With a single device there is nothing to mistake. */
+/* Makes sure of a context and tells which one it is, and its device. A kernel that serves every
+ * context would run on the stream's device without a word, on addresses of the current one; with
+ * a single device there is nothing to mistake. */
 LG_COLD
-static int lg_check_stream(const char *kernel, void *stream, int device)
+static int lg_find_place(const char *kernel, void *stream, void **context, int *device)
 {
-    int other = device;
-    if (lg_cuda_devices < 2 || lg_is_default_stream(stream) || lg_cuda.stream_context == NULL)
-        return LG_SUCCESS;
-    int status = lg_stream_device(kernel, stream, &other);
+    int other = 0;
+    int status = lg_need_context(kernel, stream, context);
     if (status != LG_SUCCESS)
         return status;
-    if (other != device)
-        return lg_refuse(LG_ERROR_INVALID_VALUE,
-                         "%s: the stream belongs to device %d, but device %d is current", kernel,
-                         other, device);
-    return LG_SUCCESS;
-}
-
-LG_COLD
-static int lg_current_device(const char *kernel, int *device)
-{
-    int status = lg_cuda.context_device(device);
+    status = lg_cuda.context_device(device);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuCtxGetDevice", status, "");
-    return LG_SUCCESS;
+    if (lg_cuda_devices < 2 || lg_is_default_stream(stream) || lg_cuda.stream_context == NULL)
+        return LG_SUCCESS;
+    status = lg_stream_device(kernel, stream, &other);
+    if (status == LG_SUCCESS && other != *device)
+        status = lg_refuse(LG_ERROR_INVALID_VALUE,
+                           "%s: the stream belongs to device %d, but device %d is current",
+                           kernel, other, *device);
+    return status;
 }

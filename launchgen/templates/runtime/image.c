@@ -1,114 +1,3 @@
-/* One load: of a library, which serves every context of a device, or, where the driver has no
- * libraries, of a module, which serves one context. */
-typedef struct lg_loaded {
-    struct lg_loaded *next;
-    void *context;
-    int device;
-    void *module;
-    void *function;
-} lg_loaded;
-
-/* `anywhere` is the function once nothing has to be asked before a launch: one device, one
- * library. Otherwise each launch looks its device or context up in `loaded`, to which nodes are
- * only ever added until all are released. */
-typedef struct lg_state {
-    void *anywhere;
-    lg_loaded *loaded;
-    void *library;
-    pthread_mutex_t mutex;
-} lg_state;
-
-LG_COLD
-static void *lg_lookup(const lg_state *state, const void *context, int device)
-{
-    const lg_loaded *node = __atomic_load_n(&state->loaded, __ATOMIC_ACQUIRE);
-    for (; node != NULL; node = node->next) {
-        if (node->context == NULL ? node->device == device : node->context == context)
-            return node->function;
-    }
-    return NULL;
-}
-
-LG_COLD
-static int lg_get_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
-                            int attribute, int *value)
-{
-    const int libraries = state->library != NULL;
-    int status = libraries
-                     ? lg_cuda.kernel_get(value, attribute, node->function, node->device)
-                     : lg_cuda.function_get(value, attribute, node->function);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name,
-                                libraries ? "cuKernelGetAttribute" : "cuFuncGetAttribute", status,
-                                "");
-    return LG_SUCCESS;
-}
-
-LG_COLD
-static int lg_try_attribute(const lg_state *state, const lg_loaded *node, int attribute, int value)
-{
-    if (state->library != NULL)
-        return lg_cuda.kernel_set(attribute, value, node->function, node->device);
-    return lg_cuda.function_set(node->function, attribute, value);
-}
-
-/* `purpose` ends the text of a failure. */
-LG_COLD
-static int lg_set_attribute(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node,
-                            int attribute, int value, const char *purpose)
-{
-    int status = lg_try_attribute(state, node, attribute, value);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name,
-                                state->library != NULL ? "cuKernelSetAttribute"
-                                                       : "cuFuncSetAttribute",
-                                status, purpose);
-    return LG_SUCCESS;
-}
-
-/* A launch gets 48 KiB of shared memory, the kernel's static use included; more has to be asked
- * for, and the device's limit counts the static use too. */
-LG_COLD
-static int lg_allow_shared(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
-{
-    int fixed = 0;
-    int limit = 0;
-    int status = lg_get_attribute(state, kernel, node, LG_FUNCTION_STATIC_SHARED, &fixed);
-    if (status != LG_SUCCESS)
-        return status;
-    if ((uint64_t)kernel->shared + (uint64_t)fixed <= LG_DEFAULT_SHARED)
-        return LG_SUCCESS;
-    /* Triton 3.8 and newer: more than any device's limit, from drivers that know this mode. */
-    if (kernel->oversized_shared &&
-        lg_try_attribute(state, node, LG_FUNCTION_SHARED_MEMORY_MODE,
-                         LG_SHARED_MEMORY_OVERSIZED) == LG_SUCCESS)
-        return LG_SUCCESS;
-    status = lg_cuda.device_attribute(&limit, LG_DEVICE_SHARED_OPTIN, node->device);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name, "cuDeviceGetAttribute", status, "");
-    if ((int64_t)kernel->shared > (int64_t)limit - fixed)
-        return lg_refuse(LG_ERROR_INVALID_VALUE,
-                         "%s: needs %u bytes of dynamic shared memory, but device %d allows %d "
-                         "(%d, of which the kernel's static use takes %d)",
-                         kernel->name, kernel->shared, node->device, limit - fixed, limit, fixed);
-    return lg_set_attribute(state, kernel, node, LG_FUNCTION_MAX_DYNAMIC_SHARED,
-                            (int)kernel->shared, "; raising the limit of dynamic shared memory");
-}
-
-LG_COLD
-static int lg_prepare(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
-{
-    if (kernel->shared != 0) {
-        int status = lg_allow_shared(state, kernel, node);
-        if (status != LG_SUCCESS)
-            return status;
-    }
-    if (kernel->cluster[0] * kernel->cluster[1] * kernel->cluster[2] > LG_PORTABLE_CLUSTER)
-        return lg_set_attribute(state, kernel, node, LG_FUNCTION_NON_PORTABLE_CLUSTER, 1,
-                                "; allowing a non-portable cluster size");
-    return LG_SUCCESS;
-}
-
 LG_COLD
 static int lg_entry_failed(const lg_kernel *kernel, const char *call, int status)
 {
@@ -201,16 +90,9 @@ static int lg_find_function(lg_state *state, const lg_kernel *kernel, void *stre
     int device = 0;
     int status = lg_need_driver(kernel->name);
     if (status == LG_SUCCESS)
-        status = lg_need_context(kernel->name, stream);
-    if (status == LG_SUCCESS)
-        status = lg_current_device(kernel->name, &device);
-    if (status == LG_SUCCESS)
-        status = lg_check_stream(kernel->name, stream, device);
+        status = lg_find_place(kernel->name, stream, &context, &device);
     if (status != LG_SUCCESS)
         return status;
-    status = lg_cuda.context_current(&context);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name, "cuCtxGetCurrent", status, "");
     *function = lg_lookup(state, context, device);
     if (*function != NULL)
         return LG_SUCCESS;
@@ -229,13 +111,6 @@ static inline int lg_need_function(lg_state *state, const lg_kernel *kernel, voi
     if (LG_UNLIKELY(*function == NULL))
         return lg_find_function(state, kernel, stream, function);
     return LG_SUCCESS;
-}
-
-LG_COLD
-static int lg_load(lg_state *state, const lg_kernel *kernel)
-{
-    void *function = NULL;
-    return lg_find_function(state, kernel, NULL, &function);
 }
 
 /* Leaves the name of the call that failed in `call`. */

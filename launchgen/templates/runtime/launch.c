@@ -11,22 +11,13 @@ static inline int lg_is_empty(uint32_t grid_x, uint32_t grid_y, uint32_t grid_z)
 }
 
 LG_COLD
-static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid)
+static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid, const char *problem,
+                          uint32_t x, uint32_t y, uint32_t z)
 {
     return lg_refuse(LG_ERROR_INVALID_VALUE,
                      "%s: a grid of %" PRIu64 " x %" PRIu64 " x %" PRIu64
-                     " blocks is too large; the limits are %u x %u x %u",
-                     kernel->name, grid.x, grid.y, grid.z, LG_GRID_X, LG_GRID_Y, LG_GRID_Z);
-}
-
-LG_COLD
-static int lg_refuse_partial_cluster(const lg_kernel *kernel, lg_grid grid)
-{
-    return lg_refuse(LG_ERROR_INVALID_VALUE,
-                     "%s: a grid of %" PRIu64 " x %" PRIu64 " x %" PRIu64
-                     " blocks is no multiple of the cluster, %u x %u x %u",
-                     kernel->name, grid.x, grid.y, grid.z, kernel->cluster[0],
-                     kernel->cluster[1], kernel->cluster[2]);
+                     " blocks is %s %u x %u x %u",
+                     kernel->name, grid.x, grid.y, grid.z, problem, x, y, z);
 }
 
 LG_COLD
@@ -65,10 +56,12 @@ static inline int lg_launch(lg_state *state, const lg_kernel *kernel, void *stre
         grid.z *= kernel->cluster[2];
     } else if (LG_UNLIKELY(grid.x % kernel->cluster[0] != 0 || grid.y % kernel->cluster[1] != 0 ||
                            grid.z % kernel->cluster[2] != 0)) {
-        return lg_refuse_partial_cluster(kernel, grid);
+        return lg_refuse_grid(kernel, grid, "no multiple of the cluster,", kernel->cluster[0],
+                              kernel->cluster[1], kernel->cluster[2]);
     }
     if (LG_UNLIKELY(grid.x > LG_GRID_X || grid.y > LG_GRID_Y || grid.z > LG_GRID_Z))
-        return lg_refuse_grid(kernel, grid);
+        return lg_refuse_grid(kernel, grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
+                              LG_GRID_Z);
     int status = lg_need_function(state, kernel, stream, &function);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
@@ -81,7 +74,8 @@ static inline int lg_launch(lg_state *state, const lg_kernel *kernel, void *stre
     status = lg_cuda.launch(&config, function, slots, NULL);
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
         /* A thread without a context: only now is it worth asking for one. */
-        status = lg_need_context(kernel->name, stream);
+        void *context = NULL;
+        status = lg_need_context(kernel->name, stream, &context);
         if (status != LG_SUCCESS)
             return status;
         status = lg_cuda.launch(&config, function, slots, NULL);

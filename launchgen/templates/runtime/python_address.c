@@ -5,10 +5,8 @@ static int lg_address_from_int(const char *kernel, const lg_argument *argument, 
     if (LG_UNLIKELY(value == (unsigned long long)-1 && PyErr_Occurred() != NULL)) {
         if (!PyErr_ExceptionMatches(PyExc_OverflowError))
             return -1;
-        PyErr_Format(PyExc_OverflowError,
-                     "%s: %s (%s): %.200R is no 64-bit address", kernel,
-                     argument->place, argument->type, number);
-        return -1;
+        return lg_complain(PyExc_OverflowError, kernel, argument, "%.200R is no 64-bit address",
+                           number);
     }
     *address = value;
     return 0;

@@ -3,7 +3,7 @@ static int lg_bytes_from_object(const char *kernel, const lg_argument *argument,
 {
     Py_buffer view;
     if (!PyObject_CheckBuffer(object))
-        return lg_wrong_kind(kernel, argument, "a bytes-like object", object);
+        return LG_WRONG_KIND(kernel, argument, "a bytes-like object", object);
     if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) != 0)
         return lg_explain(kernel, argument);
     const Py_ssize_t given = view.len;
@@ -12,7 +12,6 @@ static int lg_bytes_from_object(const char *kernel, const lg_argument *argument,
     PyBuffer_Release(&view);
     if (given == size)
         return 0;
-    PyErr_Format(PyExc_ValueError, "%s: %s (%s): expected %zd bytes, got %zd",
-                 kernel, argument->place, argument->type, size, given);
-    return -1;
+    return lg_complain(PyExc_ValueError, kernel, argument, "expected %zd bytes, got %zd", size,
+                       given);
 }

@@ -48,7 +48,7 @@ static int lg_double_from_object(const char *kernel, const lg_argument *argument
         if (methods != NULL && (methods->nb_float != NULL || methods->nb_index != NULL))
             return lg_explain(kernel, argument);
         PyErr_Clear();
-        return lg_wrong_kind(kernel, argument, "a float", object);
+        return LG_WRONG_KIND(kernel, argument, "a float", object);
     }
     if (narrows && LG_UNLIKELY(*value > 9007199254740992.0 || *value < -9007199254740992.0) &&
         PyIndex_Check(object))

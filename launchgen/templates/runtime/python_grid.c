@@ -1,4 +1,6 @@
-static int lg_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
+/* Takes any integer, and says what is wrong with everything else. */
+LG_COLD
+static int lg_any_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
 {
     if (!PyIndex_Check(object)) {
         PyErr_Format(PyExc_TypeError, "%s: grid %s must be an int, got %.200R", kernel, axis,
@@ -25,19 +27,17 @@ static int lg_grid_size(const char *kernel, PyObject *object, const char *axis, 
     return 0;
 }
 
-/* An int, or a tuple or list of one to three; sizes left out are 1. */
-static int lg_grid_from_object(const char *kernel, PyObject *object, uint32_t grid[3])
+LG_COLD
+static int lg_grid_from_list(const char *kernel, PyObject *object, uint32_t grid[3])
 {
     static const char *const axes[3] = {"x", "y", "z"};
-    grid[0] = grid[1] = grid[2] = 1;
     if (!PyTuple_Check(object) && !PyList_Check(object)) {
-        if (!PyIndex_Check(object)) {
-            PyErr_Format(PyExc_TypeError,
-                         "%s: grid must be an int or a tuple of one to three, got %.200R", kernel,
-                         object);
-            return -1;
-        }
-        return lg_grid_size(kernel, object, axes[0], &grid[0]);
+        if (PyIndex_Check(object))
+            return lg_any_grid_size(kernel, object, axes[0], &grid[0]);
+        PyErr_Format(PyExc_TypeError,
+                     "%s: grid must be an int or a tuple of one to three, got %.200R", kernel,
+                     object);
+        return -1;
     }
     PyObject *sizes = PySequence_Tuple(object);
     if (sizes == NULL)
@@ -48,9 +48,38 @@ static int lg_grid_from_object(const char *kernel, PyObject *object, uint32_t gr
         PyErr_Format(PyExc_ValueError, "%s: grid must have one to three sizes, got %zd", kernel,
                      count);
     for (Py_ssize_t i = 0; status == 0 && i < count; i++)
-        status = lg_grid_size(kernel, PyTuple_GET_ITEM(sizes, i), axes[i], &grid[i]);
+        status = lg_any_grid_size(kernel, PyTuple_GET_ITEM(sizes, i), axes[i], &grid[i]);
     Py_DECREF(sizes);
     return status;
+}
+
+static inline int lg_is_grid_size(PyObject *object, uint32_t *size)
+{
+    int overflow = 0;
+    if (!PyLong_CheckExact(object))
+        return 0;
+    const long value = PyLong_AsLongAndOverflow(object, &overflow);
+    *size = (uint32_t)value;
+    return overflow == 0 && value >= 0 && value <= (long)UINT32_MAX;
+}
+
+/* An int, or a tuple or list of one to three; sizes left out are 1. */
+static inline int lg_grid_from_object(const char *kernel, PyObject *object, uint32_t grid[3])
+{
+    grid[0] = grid[1] = grid[2] = 1;
+    if (lg_is_grid_size(object, &grid[0]))
+        return 0;
+    if (PyTuple_CheckExact(object)) {
+        const Py_ssize_t count = PyTuple_GET_SIZE(object);
+        Py_ssize_t done = 0;
+        while (done < count && done < 3 &&
+               lg_is_grid_size(PyTuple_GET_ITEM(object, done), &grid[done]))
+            done++;
+        if (done > 0 && done == count)
+            return 0;
+    }
+    grid[0] = grid[1] = grid[2] = 1;
+    return lg_grid_from_list(kernel, object, grid);
 }
 
 static int lg_handle_from_int(const char *kernel, const char *what, PyObject *object,
@@ -103,7 +132,7 @@ static int lg_stream_from_protocol(const char *kernel, PyObject *object, void **
     return status;
 }
 
-static int lg_stream_from_object(const char *kernel, PyObject *object, void **stream)
+static inline int lg_stream_from_object(const char *kernel, PyObject *object, void **stream)
 {
     *stream = NULL;
     if (object == Py_None)

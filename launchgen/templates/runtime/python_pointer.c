@@ -8,18 +8,14 @@ static int lg_refuse_pointer(const char *kernel, const lg_argument *argument, Py
         lg_cuda.pointer_attribute(&owner, LG_POINTER_DEVICE_ORDINAL, address) == LG_SUCCESS &&
         owner >= 0 && lg_cuda.context_device(&device) == LG_SUCCESS && owner != device;
     if (owned)
-        PyErr_Format(PyExc_ValueError,
-                     "%s: %s (%s): %p of a %s lies on device %d, but device %d "
-                     "is current and cannot reach it",
-                     kernel, argument->place, argument->type,
-                     (const void *)(uintptr_t)address, Py_TYPE(object)->tp_name, owner, device);
-    else
-        PyErr_Format(PyExc_ValueError,
-                     "%s: %s (%s): %p of a %s is host memory that the GPU "
-                     "cannot reach (a CPU tensor?)",
-                     kernel, argument->place, argument->type,
-                     (const void *)(uintptr_t)address, Py_TYPE(object)->tp_name);
-    return -1;
+        return lg_complain(PyExc_ValueError, kernel, argument,
+                           "%p of a %s lies on device %d, but device %d is current and cannot "
+                           "reach it",
+                           (const void *)(uintptr_t)address, Py_TYPE(object)->tp_name, owner,
+                           device);
+    return lg_complain(PyExc_ValueError, kernel, argument,
+                       "%p of a %s is host memory that the GPU cannot reach (a CPU tensor?)",
+                       (const void *)(uintptr_t)address, Py_TYPE(object)->tp_name);
 }
 
 /* The driver tells the device's address of memory that an object owns, pinned and managed host
@@ -35,7 +31,8 @@ static int lg_translate(PyObject *module, const char *kernel, const lg_argument 
         return lg_raise(module, status);
     status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
     if (LG_UNLIKELY(status != LG_SUCCESS)) {
-        int asked = lg_need_context(kernel, stream);
+        void *context = NULL;
+        int asked = lg_need_context(kernel, stream, &context);
         if (asked != LG_SUCCESS)
             return lg_raise(module, asked);
         status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
@@ -72,14 +69,11 @@ static int lg_address_from_data_ptr(PyObject *module, const char *kernel,
     if (result == NULL)
         return lg_lacks(object, "data_ptr") ? 0 : -1;
     int status = 1;
-    if (!PyLong_Check(result)) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s: %s (%s): data_ptr() returned %.200R, not an int", kernel,
-                     argument->place, argument->type, result);
+    if (LG_UNLIKELY(!PyLong_Check(result)))
+        status = lg_complain(PyExc_TypeError, kernel, argument,
+                             "data_ptr() returned %.200R, not an int", result);
+    else if (LG_UNLIKELY(lg_address_from_int(kernel, argument, result, address) != 0))
         status = -1;
-    } else if (lg_address_from_int(kernel, argument, result, address) != 0) {
-        status = -1;
-    }
     Py_DECREF(result);
     return status;
 }
@@ -99,10 +93,8 @@ static int lg_address_from_interface(const char *kernel, const lg_argument *argu
     if (data != NULL && PyTuple_Check(data) && PyTuple_GET_SIZE(data) == 2)
         number = PyTuple_GET_ITEM(data, 0);
     if (number == NULL || !PyLong_Check(number))
-        PyErr_Format(PyExc_TypeError,
-                     "%s: %s (%s): __cuda_array_interface__ without an address in "
-                     "'data'",
-                     kernel, argument->place, argument->type);
+        (void)lg_complain(PyExc_TypeError, kernel, argument,
+                          "__cuda_array_interface__ without an address in 'data'");
     else if (lg_address_from_int(kernel, argument, number, address) == 0)
         status = 1;
     Py_XDECREF(data);
@@ -171,13 +163,11 @@ static int lg_address_from_dlpack(PyObject *object, uint64_t *address)
 }
 
 LG_COLD
-static int lg_pointer_from_protocol(PyObject *module, const char *kernel,
-                                    const lg_argument *argument, PyObject *object, void *stream,
-                                    uint64_t *address)
+static int lg_pointer_without_data_ptr(PyObject *module, const char *kernel,
+                                       const lg_argument *argument, PyObject *object,
+                                       void *stream, uint64_t *address)
 {
-    int found = lg_address_from_data_ptr(module, kernel, argument, object, address);
-    if (found == 0)
-        found = lg_address_from_interface(kernel, argument, object, address);
+    int found = lg_address_from_interface(kernel, argument, object, address);
     if (found == 0)
         found = lg_address_from_dlpack(object, address);
     if (found < 0)
@@ -185,7 +175,7 @@ static int lg_pointer_from_protocol(PyObject *module, const char *kernel,
     if (found > 0)
         return lg_translate(module, kernel, argument, object, stream, address);
     if (!PyIndex_Check(object))
-        return lg_wrong_kind(kernel, argument,
+        return LG_WRONG_KIND(kernel, argument,
                              "an int, None, or an object with data_ptr(), "
                              "__cuda_array_interface__ or __dlpack__",
                              object);
@@ -207,5 +197,10 @@ static int lg_pointer_from_object(PyObject *module, const char *kernel,
     *address = 0;
     if (object == Py_None)
         return 0;
-    return lg_pointer_from_protocol(module, kernel, argument, object, stream, address);
+    int found = lg_address_from_data_ptr(module, kernel, argument, object, address);
+    if (found < 0)
+        return -1;
+    if (LG_UNLIKELY(found == 0))
+        return lg_pointer_without_data_ptr(module, kernel, argument, object, stream, address);
+    return lg_translate(module, kernel, argument, object, stream, address);
 }

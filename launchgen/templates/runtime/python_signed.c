@@ -1,25 +1,16 @@
-LG_COLD
-static int lg_out_of_signed_range(const char *kernel, const lg_argument *argument, int64_t low,
-                                  int64_t high, PyObject *given)
-{
-    PyErr_Format(PyExc_OverflowError,
-                 "%s: %s (%s): %.200R is out of range, %lld to %lld", kernel,
-                 argument->place, argument->type, given, (long long)low,
-                 (long long)high);
-    return -1;
-}
-
 static int lg_signed_from_object(const char *kernel, const lg_argument *argument, PyObject *object,
                                  int64_t low, int64_t high, int64_t *value)
 {
     int overflow = 0;
     if (LG_UNLIKELY(!PyLong_Check(object) && !PyIndex_Check(object)))
-        return lg_wrong_kind(kernel, argument, "an int", object);
+        return LG_WRONG_KIND(kernel, argument, "an int", object);
     long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
     if (LG_UNLIKELY(number == -1 && overflow == 0 && PyErr_Occurred() != NULL))
         return lg_explain(kernel, argument);
     if (LG_UNLIKELY(overflow != 0 || number < low || number > high))
-        return lg_out_of_signed_range(kernel, argument, low, high, object);
+        return lg_complain(PyExc_OverflowError, kernel, argument,
+                           "%.200R is out of range, %lld to %lld", object, (long long)low,
+                           (long long)high);
     *value = number;
     return 0;
 }

@@ -12,22 +12,19 @@ static int lg_tensor_map_from_object(const char *kernel, const lg_argument *argu
         if (PyObject_HasAttrString(object, "tma_desc_cpu_ptr"))
             return -1;
         PyErr_Clear();
-        return lg_wrong_kind(kernel, argument,
+        return LG_WRONG_KIND(kernel, argument,
                              "128 bytes or an object with tma_desc_cpu_ptr()", object);
     }
     int status = -1;
     if (!PyLong_Check(result))
-        status = lg_wrong_kind(kernel, argument, "an address from tma_desc_cpu_ptr()", result);
+        status = LG_WRONG_KIND(kernel, argument, "an address from tma_desc_cpu_ptr()", result);
     else
         status = lg_address_from_int(kernel, argument, result, &address);
     Py_DECREF(result);
     if (status != 0)
         return -1;
-    if (address == 0) {
-        PyErr_Format(PyExc_ValueError, "%s: %s (%s): the tensor map is null", kernel,
-                     argument->place, argument->type);
-        return -1;
-    }
+    if (address == 0)
+        return lg_complain(PyExc_ValueError, kernel, argument, "the tensor map is null");
     memcpy(map, (const void *)(uintptr_t)address, sizeof *map);
     return 0;
 }

@@ -1,0 +1,326 @@
+"""Launchers for tests of faults, loading and threads: emitted, compiled, and called from here.
+
+What a launcher remembers lies in its library, so ``CLauncher.fresh`` loads a copy that remembers
+nothing.  A driver without some symbols is a library of its own, and a process has one: ``apart``
+runs a function of a test module in another process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import importlib.util
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from launchgen.artifacts import ARTIFACTS
+from launchgen.metadata import Overrides
+from launchgen.plan import LaunchPlan
+from launchgen.planning import make_plan
+from launchgen.rendering import render
+from launchgen.sources import read_kernel
+from launchgen.targets import TARGETS
+from launchgen.testing import RecordingDriver
+from tests.zoo import Kernel
+
+TESTS: Final = Path(__file__).parent
+FOLDER: Final = "triton-3.6.0-sm90"
+FLAGS: Final = ("-std=c11", "-O1", "-g", "-fPIC", "-fvisibility=hidden")
+STRICT: Final = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+
+_numbers = itertools.count()
+
+
+@functools.cache
+def scratch_folder() -> Path:
+    """Return a folder that lives as long as this process."""
+    folder = Path(tempfile.mkdtemp(prefix="launchgen-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def new_folder() -> Path:
+    folder = scratch_folder() / str(next(_numbers))
+    folder.mkdir()
+    return folder
+
+
+# ---- emit ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Emitted:
+    folder: Path
+    plan: LaunchPlan
+
+    @property
+    def name(self) -> str:
+        return self.plan.name
+
+
+def emit(
+    kernel: Path | None,
+    signature: str,
+    *,
+    name: str,
+    artifacts: Sequence[str] = ("c",),
+    no_image: bool = False,
+    standalone: bool = False,
+    **overrides: Any,
+) -> Emitted:
+    """Emit a launcher into a new folder; ``overrides`` are fields of launch metadata."""
+    target = TARGETS["cuda"]
+    source = read_kernel(
+        kernel,
+        signature_text=signature,
+        metadata=None,
+        images=(),
+        no_image=no_image,
+        name=name,
+        overrides=Overrides(**overrides),
+        target=target,
+    )
+    plan = make_plan(source, target=target, command="launchgen emit", standalone=standalone)
+    folder = new_folder()
+    for file in render(plan, artifacts=tuple(ARTIFACTS[each] for each in artifacts)).files:
+        (folder / file.name).write_bytes(file.content)
+    return Emitted(folder, plan)
+
+
+def emit_zoo(
+    kernel: str,
+    *,
+    folder: str = FOLDER,
+    name: str | None = None,
+    artifacts: Sequence[str] = ("c",),
+    no_image: bool = False,
+    standalone: bool = False,
+    **overrides: Any,
+) -> Emitted:
+    """Emit a launcher for one of ``tests/kernels``."""
+    one = Kernel(folder, kernel)
+    return emit(
+        one.json,
+        one.signature,
+        name=name or kernel,
+        artifacts=artifacts,
+        no_image=no_image,
+        standalone=standalone,
+        **overrides,
+    )
+
+
+# ---- compile -------------------------------------------------------------------------------------
+
+
+def run(
+    command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env=env,
+        capture_output=True,
+        text=True,
+        errors="backslashreplace",
+        check=False,
+        timeout=300,
+    )
+
+
+def cc(folder: Path, *words: str | Path, compiler: str = "gcc") -> None:
+    """Compile in ``folder``; a warning is an error where ``words`` hold ``STRICT``."""
+    done = run([compiler, *words], cwd=folder)
+    assert done.returncode == 0, f"{compiler} {' '.join(map(str, words))}\n{done.stderr}"
+
+
+def compile_c(emitted: Emitted, *flags: str) -> Path:
+    """Return the C library of an emitted launcher."""
+    library = emitted.folder / f"lib{emitted.name}.so"
+    cc(emitted.folder, *(flags or FLAGS), "-shared", f"{emitted.name}.c", "-o", library)
+    return library
+
+
+def compile_python(emitted: Emitted) -> Path:
+    """Return the extension module of an emitted launcher."""
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    module = emitted.folder / f"{emitted.name}{suffix}"
+    include = ("-isystem", sysconfig.get_path("include"))
+    cc(emitted.folder, *FLAGS, "-shared", *include, f"{emitted.name}_py.c", "-o", module)
+    return module
+
+
+# ---- call ----------------------------------------------------------------------------------------
+
+_C_TYPES: Final[Mapping[str, Any]] = {
+    "float": ctypes.c_float,
+    "double": ctypes.c_double,
+    "bool": ctypes.c_bool,
+    **{f"int{bits}_t": getattr(ctypes, f"c_int{bits}") for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}_t": getattr(ctypes, f"c_uint{bits}") for bits in (8, 16, 32, 64)},
+}
+
+
+def _c_type(name: str) -> Any:
+    return ctypes.c_void_p if name.endswith("*") else _C_TYPES[name]
+
+
+@dataclass(frozen=True)
+class CLibrary:
+    """A compiled C launcher: enough to call it in any process, as plain data."""
+
+    path: Path
+    name: str
+    types: tuple[str, ...]
+    """Of the kernel's arguments and of scratch before them."""
+    values: tuple[Any, ...]
+    """What a launch accepts."""
+    function: bool
+
+    @classmethod
+    def of(cls, emitted: Emitted, *flags: str) -> CLibrary:
+        plan = emitted.plan
+        addresses = itertools.count(0x10000, 0x10000)
+        values: list[Any] = [next(addresses) for _ in plan.scratch]
+        for parameter in plan.parameters:
+            number = 1 if parameter.is_one else 16 if parameter.is_divisible else 3
+            values.append(next(addresses) if parameter.is_pointer else number)
+        return cls(
+            compile_c(emitted, *flags),
+            plan.name,
+            (*("void *" for _ in plan.scratch), *(p.public_c.strip() for p in plan.parameters)),
+            tuple(values),
+            plan.takes_function,
+        )
+
+    def fresh(self) -> CLauncher:
+        """Load a copy that nobody has loaded yet."""
+        return CLauncher(self)
+
+
+class CLauncher:
+    """A C launcher in this process."""
+
+    def __init__(self, library: CLibrary, mode: int = 0) -> None:
+        path = new_folder() / library.path.name
+        shutil.copyfile(library.path, path)
+        self.library: Final = library
+        self.cdll: Final = ctypes.CDLL(str(path), mode=mode)
+        name = library.name
+        self._launch = getattr(self.cdll, f"{name}_launch")
+        function = (ctypes.c_void_p,) if library.function else ()
+        grid = (ctypes.c_uint32,) * 3
+        self._launch.argtypes = (
+            *function,
+            ctypes.c_void_p,
+            *grid,
+            *map(_c_type, library.types),
+        )
+        self._error = getattr(self.cdll, f"{name}_error")
+        self._error.restype = ctypes.c_char_p
+
+    def launch(
+        self,
+        *,
+        grid: tuple[int, int, int] = (2, 3, 1),
+        stream: int | None = None,
+        function: int | None = None,
+        values: Sequence[Any] | None = None,
+    ) -> int:
+        """Launch with arguments that are right, or with ``values``; return the status."""
+        own = (function,) if self.library.function else ()
+        status = self._launch(*own, stream, *grid, *(values or self.library.values))
+        assert isinstance(status, int)
+        return status
+
+    def load(self) -> int:
+        return int(getattr(self.cdll, f"{self.library.name}_load")())
+
+    def unload(self) -> int:
+        return int(getattr(self.cdll, f"{self.library.name}_unload")())
+
+    @property
+    def error(self) -> str:
+        text: bytes = self._error()
+        return text.decode()
+
+
+def import_module(path: Path) -> ModuleType:
+    """Import a copy of a compiled module, which has loaded nothing yet."""
+    copy = new_folder() / path.name
+    shutil.copyfile(path, copy)
+    name = path.name.split(".")[0]
+    spec = importlib.util.spec_from_file_location(name, copy)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# ---- another process -----------------------------------------------------------------------------
+
+_CHILD: Final = """
+import importlib, json, sys
+module, function, arguments = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+result = getattr(importlib.import_module(module), function)(*arguments)
+print(json.dumps(result))
+"""
+
+
+def apart(
+    function: Callable[..., Any],
+    library: CLibrary,
+    *arguments: Any,
+    env: Mapping[str, str] | None = None,
+) -> Any:
+    """Return what ``function(library, *arguments)`` returns in a process of its own, as JSON."""
+    described = [str(library.path), library.name, library.types, library.values, library.function]
+    environment = {**(os.environ if env is None else env), "PYTHONPATH": str(TESTS.parent)}
+    module = function.__module__
+    text = json.dumps([described, *arguments])
+    command = [
+        sys.executable,
+        "-c",
+        _CHILD,
+        __name__,
+        "child",
+        json.dumps([module, function.__name__, text]),
+    ]
+    done = run(command, env=environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def child(module: str, function: str, text: str) -> Any:
+    """Call a function of a test module on what ``apart`` described."""
+    described, *arguments = json.loads(text)
+    path, name, types, values, takes_function = described
+    library = CLibrary(Path(path), name, tuple(types), tuple(values), takes_function)
+    return getattr(importlib.import_module(module), function)(library, *arguments)
+
+
+# ---- the driver ----------------------------------------------------------------------------------
+
+
+def names(driver: RecordingDriver) -> list[str]:
+    """Return the symbols that were called, in order; texts of errors are left out."""
+    return [call.name for call in driver.calls if not call.name.startswith("cuGetError")]
+
+
+def public(symbol: str) -> str:
+    """Return a call's name in the documentation: without the version of its symbol."""
+    return re.sub(r"_v\d+$", "", symbol)

@@ -1,0 +1,521 @@
+"""What fails is reported by its call, code and kernel, launches nothing, and sticks nowhere."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from launchgen.testing import RecordingDriver
+from tests import children
+from tests.children import Outcome, Setting
+from tests.programs import (
+    FOLDER,
+    CLauncher,
+    CLibrary,
+    apart,
+    compile_python,
+    emit_zoo,
+    import_module,
+    names,
+    new_folder,
+    public,
+)
+from tests.zoo import Kernel
+
+CODES = {
+    1: "CUDA_ERROR_INVALID_VALUE",
+    2: "CUDA_ERROR_OUT_OF_MEMORY",
+    201: "CUDA_ERROR_INVALID_CONTEXT",
+    209: "CUDA_ERROR_NO_BINARY_FOR_GPU",
+    700: "CUDA_ERROR_ILLEGAL_ADDRESS",
+    719: "CUDA_ERROR_LAUNCH_FAILED",
+    999: "CUDA_ERROR_UNKNOWN",
+}
+LIBRARIES = ("cuLibraryLoadData",)
+"""Without it a launcher loads a module for each context."""
+MATMUL = Kernel(FOLDER, "matmul")
+RUNTIME = Path(__file__).parents[1] / "launchgen" / "templates" / "runtime"
+ENTRY_POINTS = re.findall(
+    r'LG_ENTRY\(\w+, "(\w+)", ([01])\)', (RUNTIME / "cuda_driver.c").read_text()
+)
+REQUIRED = [name for name, required in ENTRY_POINTS if required == "1"]
+
+
+@functools.cache
+def c_library(kernel: str, **options: Any) -> CLibrary:
+    return CLibrary.of(emit_zoo(kernel, **options))
+
+
+@functools.cache
+def python_module(kernel: str, **options: Any) -> Path:
+    return compile_python(emit_zoo(kernel, artifacts=("cpython",), **options))
+
+
+@pytest.fixture
+def driver() -> RecordingDriver:
+    return RecordingDriver().load()
+
+
+@pytest.fixture
+def add(driver: RecordingDriver) -> CLauncher:
+    return c_library("add").fresh()
+
+
+@pytest.fixture
+def add_module(driver: RecordingDriver) -> ModuleType:
+    return import_module(python_module("add"))
+
+
+# ---- each call on the way to a first launch ------------------------------------------------------
+
+SCENARIOS: dict[str, tuple[str, dict[str, Any], Setting]] = {
+    "add": ("add", {}, Setting()),
+    "add on a stream of two devices": ("add", {}, Setting(devices=2, stream=True)),
+    "add in a current context": ("add", {}, Setting(current=True)),
+    "add in a current context on a stream of another": (
+        "add",
+        {},
+        Setting(devices=2, stream=True, other=True, current=True),
+    ),
+    "matmul": ("matmul", {}, Setting()),
+    "matmul_cluster": ("matmul_cluster", {}, Setting()),
+    "cluster of 16": ("add", {"num_ctas": 16}, Setting()),
+    "grid_coop": ("grid_coop", {}, Setting()),
+    "grid_pdl": ("grid_pdl", {}, Setting()),
+    "device_desc": ("device_desc", {}, Setting()),
+    "handle": ("add", {"no_image": True}, Setting(sizes=(8, 8, 8, 4, 4, 8, 8))),
+    "handle on a stream of two devices": (
+        "add",
+        {"no_image": True},
+        Setting(devices=2, stream=True, sizes=(8, 8, 8, 4, 4, 8, 8)),
+    ),
+    "handle of a kernel with much shared memory": (
+        "add",
+        {"no_image": True, "shared": 100_000},
+        Setting(sizes=(8, 8, 8, 4, 4, 8, 8)),
+    ),
+    "handle of a function with much shared memory": (
+        "matmul",
+        {"no_image": True},
+        Setting(image=str(MATMUL.cubin), entry=MATMUL.entry),
+    ),
+    "handle of a function in a current context": (
+        "matmul",
+        {"no_image": True},
+        Setting(image=str(MATMUL.cubin), entry=MATMUL.entry, current=True),
+    ),
+}
+
+
+def check(outcome: Outcome, name: str) -> None:
+    assert outcome.status == outcome.code, outcome
+    assert outcome.text.startswith(f"{name}: {public(outcome.symbol)} failed: "), outcome
+    assert f"{CODES[outcome.code]} ({outcome.code})" in outcome.text, outcome
+    assert outcome.launches == 0, outcome
+    assert not outcome.tried, outcome
+    assert outcome.kept or outcome.symbol == "cuCtxPopCurrent_v2", outcome
+    assert outcome.status_again == 0, outcome
+    assert outcome.launches_again == 1, outcome
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_each_failing_call_is_reported_and_leaves_nothing_stuck(scenario: str) -> None:
+    kernel, options, setting = SCENARIOS[scenario]
+    driver = RecordingDriver(devices=setting.devices)
+    found = list(children.outcomes(driver, c_library(kernel, **options), setting, tuple(CODES)))
+    assert len(found) >= 3 * len(CODES)
+    for outcome in found:
+        check(outcome, kernel)
+
+
+@pytest.mark.parametrize("kernel", ["add", "matmul", "matmul_cluster"])
+def test_each_failing_call_of_a_driver_without_libraries_is_reported(kernel: str) -> None:
+    setting = asdict(Setting(devices=2, stream=True))
+    found = apart(children.faults, c_library(kernel), LIBRARIES, setting, tuple(CODES))
+    symbols = {each["symbol"] for each in found}
+    assert {"cuModuleLoadData", "cuModuleGetFunction", "cuLaunchKernelEx"} <= symbols
+    for each in found:
+        check(Outcome(**each), kernel)
+
+
+def test_what_was_loaded_before_a_failure_is_not_loaded_again(driver: RecordingDriver) -> None:
+    launcher = c_library("matmul").fresh()
+    driver.fail("cuKernelSetAttribute", 1)
+    assert launcher.launch() == 1
+    assert launcher.launch() == 0
+    assert names(driver).count("cuLibraryLoadData") == 1
+
+
+def test_a_module_that_could_not_be_prepared_is_released() -> None:
+    setting = asdict(Setting())
+    found = apart(children.module_left_behind, c_library("matmul"), LIBRARIES, setting)
+    assert found == {"status": [1, 0], "loads": 2, "unloads": 1}
+
+
+def test_scratch8_a_fault_that_stays_is_returned_by_every_launch(
+    driver: RecordingDriver, add: CLauncher
+) -> None:
+    driver.fail("cuLaunchKernelEx", 719, times=None)
+    assert [add.launch() for _ in range(3)] == [719, 719, 719]
+    assert driver.launches == ()
+
+
+def test_unloading_reports_the_call_that_failed(driver: RecordingDriver, add: CLauncher) -> None:
+    assert add.launch() == 0
+    driver.fail("cuLibraryUnload", 700)
+    assert add.unload() == 700
+    assert add.error.startswith("add: cuLibraryUnload failed: CUDA_ERROR_ILLEGAL_ADDRESS (700)")
+    assert add.unload() == 0
+    assert add.launch() == 0
+    assert names(driver).count("cuLibraryLoadData") == 2
+
+
+# ---- texts ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [1, 209, 700, 719])
+def test_error4_the_text_says_call_code_kernel_grid_block_shared_and_device(
+    driver: RecordingDriver, code: int
+) -> None:
+    launcher = c_library("matmul").fresh()
+    driver.fail("cuLaunchKernelEx", code)
+    assert launcher.launch(grid=(7, 5, 3)) == code
+    for part in (
+        "matmul: ",
+        "cuLaunchKernelEx",
+        f"{CODES[code]} ({code})",
+        "grid 7x5x3",
+        "block 256x1x1",
+        "shared 65536 bytes",
+        "device 0",
+    ):
+        assert part in launcher.error
+
+
+@pytest.mark.parametrize("code", [719, 12345])
+def test_a_code_without_a_text_is_reported_by_its_number(
+    driver: RecordingDriver, add: CLauncher, code: int
+) -> None:
+    driver.forget_texts()
+    driver.fail("cuLaunchKernelEx", code)
+    assert add.launch() == code
+    assert f"cuLaunchKernelEx failed: unknown error ({code}): the driver has no text" in add.error
+
+
+def test_a_code_unknown_to_the_driver_is_reported_by_its_number(
+    driver: RecordingDriver, add: CLauncher
+) -> None:
+    driver.fail("cuLibraryLoadData", 54321)
+    assert add.launch() == 54321
+    assert "cuLibraryLoadData failed: unknown error (54321)" in add.error
+
+
+def test_failing_texts_do_not_hide_the_failure(driver: RecordingDriver, add: CLauncher) -> None:
+    driver.fail("cuGetErrorName", 999, times=None)
+    driver.fail("cuGetErrorString", 999, times=None)
+    driver.fail("cuInit", 100)
+    assert add.launch() == 100
+    assert "cuInit failed: unknown error (100)" in add.error
+
+
+def test_a_failure_of_the_question_for_the_device_does_not_hide_the_failure(
+    driver: RecordingDriver, add: CLauncher
+) -> None:
+    assert add.launch() == 0
+    driver.fail("cuLaunchKernelEx", 700)
+    driver.fail("cuCtxGetDevice", 999)
+    assert add.launch() == 700
+    assert add.error.endswith("shared 0 bytes")
+
+
+def test_the_text_is_empty_before_a_failure_and_a_success_leaves_it(
+    driver: RecordingDriver, add: CLauncher
+) -> None:
+    assert add.error == ""
+    driver.fail("cuLaunchKernelEx", 700)
+    assert add.launch() == 700
+    text = add.error
+    assert add.launch() == 0
+    assert add.error == text
+
+
+def test_name3_an_entry_that_the_image_lacks_is_named(driver: RecordingDriver) -> None:
+    launcher = c_library("add", entry="k_0d1d").fresh()
+    assert launcher.launch() == 500
+    for part in ("add: ", "cuLibraryGetKernel", "CUDA_ERROR_NOT_FOUND (500)", "'k_0d1d'"):
+        assert part in launcher.error
+
+
+def test_name5_a_failing_look_up_names_kernel_and_entry(
+    driver: RecordingDriver, add: CLauncher
+) -> None:
+    driver.fail("cuLibraryGetKernel", 500)
+    assert add.launch() == 500
+    assert add.error.startswith("add: cuLibraryGetKernel failed: CUDA_ERROR_NOT_FOUND (500)")
+    assert "'add_kernel'" in add.error
+
+
+def test_a_long_entry_is_cut_and_not_overrun(driver: RecordingDriver) -> None:
+    launcher = c_library("add", entry="k" * 5000).fresh()
+    assert launcher.launch() == 500
+    assert len(launcher.error) < 1024
+    assert "k" * 400 in launcher.error
+
+
+def test_error1_nothing_is_printed_and_the_process_lives(
+    driver: RecordingDriver, add: CLauncher, capfd: pytest.CaptureFixture[str]
+) -> None:
+    driver.fail("cuLibraryLoadData", 209)
+    assert add.launch() == 209
+    assert add.launch() == 0
+    assert capfd.readouterr() == ("", "")
+
+
+# ---- what the driver lacks -----------------------------------------------------------------------
+
+
+def test_without_launch_kernel_ex_a_plain_launch_works() -> None:
+    found = apart(children.without, c_library("add"), ["cuLaunchKernelEx"])
+    assert found["status"] == 0
+    assert found["launches"] == 1
+    assert found["calls"][-1] == "cuLaunchKernel"
+
+
+@pytest.mark.parametrize("kernel", ["grid_pdl", "grid_coop", "matmul_cluster"])
+def test_without_launch_kernel_ex_a_launch_with_attributes_is_refused(kernel: str) -> None:
+    found = apart(children.without, c_library(kernel), ["cuLaunchKernelEx"])
+    assert found["status"] == 801
+    assert found["launches"] == 0
+    assert found["text"].startswith(f"{kernel}: the driver has no cuLaunchKernelEx and is too old")
+    assert not any("Launch" in name for name in found["calls"])
+
+
+def test_a_failing_plain_launch_names_its_own_call() -> None:
+    setting = asdict(Setting())
+    found = apart(children.faults, c_library("add"), ["cuLaunchKernelEx"], setting, [1, 700])
+    assert {each["symbol"] for each in found} >= {"cuLaunchKernel", "cuLibraryLoadData"}
+    for each in found:
+        check(Outcome(**each), "add")
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        "cuLibraryLoadData",
+        pytest.param("cuLibraryUnload", marks=pytest.mark.slow),
+        pytest.param("cuLibraryGetKernel", marks=pytest.mark.slow),
+        pytest.param("cuKernelGetFunction", marks=pytest.mark.slow),
+        pytest.param("cuKernelGetAttribute", marks=pytest.mark.slow),
+        pytest.param("cuKernelSetAttribute", marks=pytest.mark.slow),
+    ],
+)
+def test_without_any_call_for_libraries_a_module_is_loaded(symbol: str) -> None:
+    found = apart(children.without, c_library("matmul"), [symbol])
+    assert found["status"] == 0
+    assert found["launches"] == 1
+    assert "cuModuleLoadData" in found["calls"]
+    assert not any(name.startswith(("cuLibrary", "cuKernel")) for name in found["calls"])
+
+
+def test_without_stream_get_ctx_streams_are_not_looked_at() -> None:
+    found = apart(children.foreign_stream, c_library("add"), ["cuStreamGetCtx"])
+    assert found["calls"].count("cuCtxPushCurrent_v2") == 0
+    assert found["status"] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        pytest.param(name, marks=() if name == "cuCtxGetCurrent" else pytest.mark.slow)
+        for name in REQUIRED
+    ],
+)
+def test_a_driver_without_an_entry_point_is_refused_by_its_name(symbol: str) -> None:
+    found = apart(children.without, c_library("add"), [symbol])
+    assert found["status"] == 302
+    assert found["text"] == f"add: the driver has no {symbol}"
+    assert found["calls"] == []
+
+
+def no_driver() -> dict[str, str]:
+    """Return variables with which every look for the driver finds an empty file."""
+    folder = new_folder()
+    (folder / "libcuda.so.1").write_bytes(b"")
+    return {"LD_LIBRARY_PATH": str(folder), "PATH": "/usr/bin:/bin"}
+
+
+def test_without_a_driver_the_status_is_303() -> None:
+    found = apart(children.plain, c_library("add"), env=no_driver())
+    assert found["before"] == ""
+    assert found["status"] == [303, 303]
+    assert found["text"].startswith("add: no NVIDIA driver: ")
+    assert "libcuda.so.1" in found["text"]
+
+
+def test_without_a_driver_python_raises_a_cuda_error() -> None:
+    found = apart(
+        children.python_plain, c_library("add"), str(python_module("add")), env=no_driver()
+    )
+    code, name, text = found
+    assert code == 303
+    assert name == "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"
+    assert text.startswith("add: no NVIDIA driver: ")
+
+
+def test_toolchain6_the_stub_library_is_called_by_its_name(
+    driver: RecordingDriver, add: CLauncher
+) -> None:
+    driver.fail("cuInit", 34)
+    assert add.launch() == 34
+    assert "cuInit failed: CUDA_ERROR_STUB_LIBRARY (34)" in add.error
+    assert "stub" in add.error
+    assert "library path" in add.error
+    assert add.launch() == 0
+
+
+def test_a_machine_without_devices_is_reported() -> None:
+    RecordingDriver(devices=0).load()
+    launcher = c_library("add").fresh()
+    assert launcher.launch() == 100
+    assert "cuInit failed: CUDA_ERROR_NO_DEVICE (100)" in launcher.error
+
+
+# ---- Python --------------------------------------------------------------------------------------
+
+GOOD = (4, None, 0x1000, 0x2000, 0x3000, 64, 2.0)
+
+
+class Tensor:
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+    def data_ptr(self) -> int:
+        return self.address
+
+
+def test_python_raises_each_failing_call_with_code_and_name(driver: RecordingDriver) -> None:
+    module = import_module(python_module("add"))
+    module.launch(*GOOD)
+    symbols = list(dict.fromkeys(names(driver)))
+    for symbol in symbols:
+        for code, name in CODES.items():
+            driver.reset()
+            driver.load()
+            module = import_module(python_module("add"))
+            driver.fail(symbol, code, times=2 if "Launch" in symbol else 1)
+            with pytest.raises(module.CudaError) as caught:
+                module.launch(*GOOD)
+            assert isinstance(caught.value, RuntimeError)
+            assert (getattr(caught.value, "code", None), getattr(caught.value, "name", None)) == (
+                code,
+                name,
+            )
+            assert str(caught.value).startswith(f"add: {public(symbol)} failed: {name} ({code})")
+            assert driver.launches == ()
+
+
+def test_python_raises_codes_that_have_no_name(
+    driver: RecordingDriver, add_module: ModuleType
+) -> None:
+    driver.forget_texts()
+    driver.fail("cuLaunchKernelEx", 12345)
+    with pytest.raises(add_module.CudaError, match=r"unknown error \(12345\)") as caught:
+        add_module.launch(*GOOD)
+    assert caught.value.code == 12345
+    assert isinstance(caught.value.name, str)
+
+
+@pytest.mark.parametrize("entry", ["é" * 3000, "k" * 477 + "é" * 20, "k" * 478 + "é" * 20])
+def test_python_raises_texts_that_had_to_be_cut_inside_a_character(
+    driver: RecordingDriver, entry: str
+) -> None:
+    module = import_module(python_module("add", entry=entry))
+    with pytest.raises(module.CudaError, match="cuLibraryGetKernel failed") as caught:
+        module.launch(*GOOD)
+    assert caught.value.code == 500
+
+
+def test_python_load_and_unload_raise(driver: RecordingDriver, add_module: ModuleType) -> None:
+    driver.fail("cuLibraryLoadData", 209)
+    with pytest.raises(add_module.CudaError, match="cuLibraryLoadData") as caught:
+        add_module.load()
+    assert caught.value.code == 209
+    add_module.load()
+    driver.fail("cuLibraryUnload", 719)
+    with pytest.raises(add_module.CudaError, match="cuLibraryUnload") as caught:
+        add_module.unload()
+    assert caught.value.code == 719
+    add_module.launch(*GOOD)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (4, None, 2**64, 0x2000, 0x3000, 64, 2.0),
+        (4, None, -(2**63) - 1, 0x2000, 0x3000, 64, 2.0),
+        (4, None, 0x1000, "x", 0x3000, 64, 2.0),
+        (4, None, 0x1000, 0x2000, 0x3000, 2**31, 2.0),
+        (4, None, 0x1000, 0x2000, 0x3000, 64, "x"),
+        (4, None, 0x1000, 0x2000, 0x3000, 64),
+        (-1, None, 0x1000, 0x2000, 0x3000, 64, 2.0),
+        (4, "stream", 0x1000, 0x2000, 0x3000, 64, 2.0),
+    ],
+)
+def test_error3_nothing_reaches_the_driver_after_a_failed_conversion(
+    driver: RecordingDriver, add_module: ModuleType, arguments: Sequence[object]
+) -> None:
+    with pytest.raises((TypeError, OverflowError, ValueError)):
+        add_module.launch(*arguments)
+    assert driver.calls == ()
+
+
+def test_error3_nothing_is_launched_after_a_failed_conversion_behind_a_good_tensor(
+    driver: RecordingDriver, add_module: ModuleType
+) -> None:
+    driver.add_memory(0x1000, 4096)
+    with pytest.raises(OverflowError):
+        add_module.launch(4, None, Tensor(0x1000), 2**64, 0x3000, 64, 2.0)
+    assert not any("Launch" in name or "Load" in name for name in names(driver))
+
+
+def test_ptr4_a_tensor_of_another_device_is_refused_with_both_devices() -> None:
+    driver = RecordingDriver(devices=2).load()
+    module = import_module(python_module("add"))
+    driver.current_context = driver.primary_context(0)
+    driver.add_memory(0x10000, 4096, device=1)
+    with pytest.raises(ValueError, match=r"argument 1 'y_ptr' \(\*fp32\)") as caught:
+        module.launch(4, None, 0x1000, Tensor(0x10000), 0x3000, 64, 2.0)
+    text = str(caught.value)
+    assert "0x10000 of a Tensor lies on device 1" in text
+    assert "device 0 is current" in text
+    assert "CPU" not in text
+    assert driver.launches == ()
+
+
+def test_ptr4_a_tensor_of_the_current_device_is_taken() -> None:
+    driver = RecordingDriver(devices=2).load()
+    module = import_module(python_module("add"))
+    driver.current_context = driver.primary_context(1)
+    driver.add_memory(0x10000, 4096, device=1)
+    module.launch(4, None, Tensor(0x10000), Tensor(0x10010), Tensor(0x10020), 64, 2.0)
+    (launch,) = driver.launches
+    assert launch.device == 1
+
+
+@pytest.mark.parametrize("code", [2, 700, 719, 999])
+def test_ctx1_every_failure_of_a_pointer_query_is_a_cuda_error(
+    driver: RecordingDriver, add_module: ModuleType, code: int
+) -> None:
+    driver.add_memory(0x1000, 4096)
+    driver.fail("cuPointerGetAttribute", code, times=None)
+    with pytest.raises(add_module.CudaError, match="cuPointerGetAttribute failed") as caught:
+        add_module.launch(4, None, Tensor(0x1000), 0x2000, 0x3000, 64, 2.0)
+    assert caught.value.code == code
+    assert driver.launches == ()

@@ -1,0 +1,541 @@
+"""What is loaded, when and where: contexts, devices, streams, shared memory, and release."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from launchgen.testing import Call, RecordingDriver
+from tests import children
+from tests.programs import (
+    FOLDER,
+    CLauncher,
+    CLibrary,
+    apart,
+    compile_python,
+    emit_zoo,
+    import_module,
+    names,
+)
+from tests.zoo import Kernel
+
+NO_LIBRARIES = ["cuLibraryLoadData"]
+MAX_DYNAMIC_SHARED, NON_PORTABLE_CLUSTER = 8, 14
+"""Attributes of functions in cuda.h."""
+CONTEXT_CHANGES = {"cuCtxSetCurrent", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2"}
+
+T = TypeVar("T")
+
+
+@functools.cache
+def c_library(kernel: str, *, folder: str = FOLDER, **options: Any) -> CLibrary:
+    return CLibrary.of(emit_zoo(kernel, folder=folder, **options))
+
+
+@functools.cache
+def python_module(kernel: str, **options: Any) -> Path:
+    return compile_python(emit_zoo(kernel, artifacts=("cpython",), **options))
+
+
+@pytest.fixture
+def driver() -> RecordingDriver:
+    return RecordingDriver().load()
+
+
+@pytest.fixture
+def two() -> RecordingDriver:
+    return RecordingDriver(devices=2).load()
+
+
+def in_thread(function: Callable[[], T]) -> T:
+    """Return what ``function`` returns in a thread that never saw the driver."""
+    results: list[T] = []
+    thread = threading.Thread(target=lambda: results.append(function()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+def calls(driver: RecordingDriver, name: str) -> list[Call]:
+    return [call for call in driver.calls if call.name == name]
+
+
+# ---- once ----------------------------------------------------------------------------------------
+
+
+def test_a_first_launch_asks_for_nothing_that_it_does_not_need(driver: RecordingDriver) -> None:
+    driver.current_context = driver.primary_context()
+    launcher = c_library("add").fresh()
+    assert launcher.launch() == 0
+    assert names(driver) == [
+        "cuInit",
+        "cuDeviceGetCount",
+        "cuCtxGetCurrent",
+        "cuCtxGetDevice",
+        "cuLibraryLoadData",
+        "cuLibraryGetKernel",
+        "cuKernelGetFunction",
+        "cuLaunchKernelEx",
+    ]
+
+
+@pytest.mark.parametrize("kernel", ["add", "matmul", "matmul_cluster", "grid_coop", "device_desc"])
+def test_a_further_launch_is_one_call(driver: RecordingDriver, kernel: str) -> None:
+    launcher = c_library(kernel).fresh()
+    assert launcher.launch() == 0
+    before = len(driver.calls)
+    assert launcher.launch() == 0
+    assert names(driver)[before:] == ["cuLaunchKernelEx"]
+
+
+def test_a_library_is_loaded_once_for_all_contexts_and_devices(two: RecordingDriver) -> None:
+    launcher = c_library("matmul").fresh()
+    contexts = [two.primary_context(0), two.new_context(0), two.primary_context(1)]
+    for context in (*contexts, *contexts):
+        two.current_context = context
+        assert launcher.launch() == 0
+        assert two.current_context == context
+    assert [launch.context for launch in two.launches] == [*contexts, *contexts]
+    assert names(two).count("cuLibraryLoadData") == 1
+    assert names(two).count("cuModuleLoadData") == 0
+
+
+def test_a_library_serves_contexts_that_come_later(driver: RecordingDriver) -> None:
+    launcher = c_library("matmul").fresh()
+    for _ in range(3):
+        context = driver.new_context()
+        driver.current_context = context
+        assert launcher.launch() == 0
+        assert driver.launches[-1].context == context
+    assert names(driver).count("cuLibraryLoadData") == 1
+
+
+def test_ctx3_a_driver_without_libraries_loads_once_for_each_context() -> None:
+    found = apart(children.contexts_one_two_one, c_library("matmul"), NO_LIBRARIES)
+    assert found["status"] == [0] * 5
+    assert found["contexts"] == [1, 2, 1, 2]
+    assert found["calls"].count("cuModuleLoadData") == 2
+    assert found["calls"].count("cuFuncSetAttribute") == 2
+    assert all(found["current"])
+    assert not CONTEXT_CHANGES & set(found["calls"])
+
+
+def test_unloading_modules_visits_their_contexts_and_comes_back() -> None:
+    found = apart(children.contexts_one_two_one, c_library("add"), NO_LIBRARIES)
+    assert found["unloaded"] == 0
+    assert found["after"] == ["cuCtxPushCurrent_v2", "cuModuleUnload", "cuCtxPopCurrent_v2"] * 2
+    assert found["reloads"].count("cuModuleLoadData") == 1
+
+
+def test_ctx9_a_module_of_a_destroyed_context_does_not_stop_the_launcher() -> None:
+    found = apart(children.destroyed_context, c_library("add"), NO_LIBRARIES)
+    assert found["status"] == [0, 0, 0]
+    assert found["launches"] == 3
+    assert found["unloaded"] != 0
+    assert "cuCtxPushCurrent failed" in found["text"]
+    assert found["current"]
+
+
+def test_ctx9_after_a_reset_of_its_context_unload_makes_a_module_load_again() -> None:
+    found = apart(children.reset_context, c_library("add"), NO_LIBRARIES)
+    assert found["status"] == [0, 400, 0]
+    assert "cuLaunchKernelEx failed: CUDA_ERROR_INVALID_HANDLE (400)" in found["text"]
+    assert found["unloaded"] == 400
+
+
+# ---- load and unload -----------------------------------------------------------------------------
+
+
+def test_load_does_what_a_first_launch_would(driver: RecordingDriver) -> None:
+    launcher = c_library("matmul").fresh()
+    assert launcher.load() == 0
+    assert "cuLibraryLoadData" in names(driver)
+    assert calls(driver, "cuKernelSetAttribute")
+    before = len(driver.calls)
+    assert launcher.launch() == 0
+    assert names(driver)[before:] == ["cuLaunchKernelEx"]
+
+
+def test_load_twice_loads_once(driver: RecordingDriver) -> None:
+    launcher = c_library("add").fresh()
+    assert [launcher.load(), launcher.load()] == [0, 0]
+    assert names(driver).count("cuLibraryLoadData") == 1
+
+
+def test_ctx9_a_launch_after_unload_loads_again(driver: RecordingDriver) -> None:
+    launcher = c_library("add").fresh()
+    for _ in range(3):
+        assert launcher.launch() == 0
+        assert launcher.unload() == 0
+    assert len(driver.launches) == 3
+    assert len({launch.function for launch in driver.launches}) == 3
+    assert names(driver).count("cuLibraryLoadData") == 3
+    assert names(driver).count("cuLibraryUnload") == 3
+
+
+def test_ctx9_python_loads_again_after_unload(driver: RecordingDriver) -> None:
+    module = import_module(python_module("add"))
+    for _ in range(2):
+        module.load()
+        module.launch(4, None, 0x1000, 0x2000, 0x3000, 64, 2.0)
+        module.unload()
+    module.unload()
+    assert names(driver).count("cuLibraryLoadData") == 2
+    assert names(driver).count("cuLibraryUnload") == 2
+
+
+def test_unload_without_load_is_a_success_without_a_driver(driver: RecordingDriver) -> None:
+    launcher = c_library("add").fresh()
+    assert launcher.unload() == 0
+    assert driver.calls == ()
+    assert launcher.launch() == 0
+
+
+def test_ctx9_a_launch_after_the_context_was_reset_works(driver: RecordingDriver) -> None:
+    launcher = c_library("matmul").fresh()
+    assert launcher.launch() == 0
+    driver.library.cuDevicePrimaryCtxRelease_v2(0)
+    driver.current_context = None
+    assert launcher.launch() == 0
+    assert len(driver.launches) == 2
+
+
+def test_an_empty_grid_needs_no_driver(driver: RecordingDriver) -> None:
+    launcher = c_library("add").fresh()
+    for grid in ((0, 1, 1), (1, 0, 5), (1, 1, 0)):
+        assert launcher.launch(grid=grid) == 0
+    assert driver.calls == ()
+
+
+# ---- contexts ------------------------------------------------------------------------------------
+
+
+def test_a_current_context_is_used_and_not_changed(two: RecordingDriver) -> None:
+    launcher = c_library("add").fresh()
+    context = two.new_context(1)
+    two.current_context = context
+    assert [launcher.launch(), launcher.launch()] == [0, 0]
+    assert two.current_context == context
+    assert {(launch.context, launch.device) for launch in two.launches} == {(context, 1)}
+    assert not CONTEXT_CHANGES & set(names(two))
+
+
+def test_ctx1_a_thread_without_a_context_gets_the_primary_one_and_keeps_it(
+    driver: RecordingDriver,
+) -> None:
+    launcher = c_library("add").fresh()
+
+    def first() -> tuple[int, int | None]:
+        return launcher.launch(), driver.current_context
+
+    primary = driver.primary_context()
+    assert in_thread(first) == (0, primary)
+    assert driver.current_context is None
+    assert in_thread(first) == (0, primary)
+    assert len(driver.launches) == 2
+    assert names(driver).count("cuLibraryLoadData") == 1
+    assert driver.calls[0].name == "cuInit"
+
+
+def test_ctx1_a_tensor_is_looked_at_in_a_context_of_the_thread(driver: RecordingDriver) -> None:
+    class Tensor:
+        def data_ptr(self) -> int:
+            return 0x1000
+
+    module = import_module(python_module("add"))
+    driver.add_memory(0x1000, 4096)
+
+    def first() -> int | None:
+        module.launch(4, None, Tensor(), Tensor(), Tensor(), 64, 2.0)
+        return driver.current_context
+
+    assert in_thread(first) == driver.primary_context()
+    answers = [call.result for call in calls(driver, "cuPointerGetAttribute")]
+    assert answers == [201, 0, 0, 0]
+    assert len(driver.launches) == 1
+
+
+def test_a_thread_without_a_context_gets_that_of_the_streams_device(two: RecordingDriver) -> None:
+    launcher = c_library("add").fresh()
+    context = two.primary_context(1)
+    stream = two.new_stream(context)
+
+    def first() -> tuple[int, int | None]:
+        return launcher.launch(stream=stream), two.current_context
+
+    assert in_thread(first) == (0, context)
+    (launch,) = two.launches
+    assert (launch.device, launch.stream) == (1, stream)
+
+
+def test_a_later_thread_without_a_context_gets_that_of_the_streams_device(
+    two: RecordingDriver,
+) -> None:
+    launcher = c_library("add").fresh()
+    two.current_context = two.primary_context(0)
+    assert launcher.launch() == 0
+    context = two.primary_context(1)
+    stream = two.new_stream(context)
+    assert in_thread(lambda: (launcher.launch(stream=stream), two.current_context)) == (0, context)
+    assert two.launches[-1].device == 1
+
+
+@pytest.mark.parametrize("stream", [None, 1, 2])
+def test_a_thread_with_a_default_stream_gets_device_0(
+    two: RecordingDriver, stream: int | None
+) -> None:
+    launcher = c_library("add").fresh()
+    assert in_thread(lambda: launcher.launch(stream=stream)) == 0
+    (launch,) = two.launches
+    assert launch.device == 0
+    assert "cuStreamGetCtx" not in names(two)
+
+
+@pytest.mark.parametrize("options", [{}, {"shared": 100_000}, {"cluster": (16, 1, 1)}])
+def test_a_handle_can_be_launched_by_a_thread_without_a_context(
+    two: RecordingDriver, options: dict[str, Any]
+) -> None:
+    launcher = c_library("add", no_image=True, **options).fresh()
+    function = two.make_function("kernel", (8, 8, 8, 4, 4, 8, 8))
+    grid = (16, 1, 1)
+    assert in_thread(lambda: launcher.launch(function=function, grid=grid)) == 0, launcher.error
+    (launch,) = two.launches
+    assert launch.device == 0
+
+
+def test_a_null_handle_is_refused(driver: RecordingDriver) -> None:
+    launcher = c_library("add", no_image=True).fresh()
+    assert launcher.launch() == 1
+    assert launcher.error == "add: the function handle is null"
+    assert driver.launches == ()
+
+
+def test_a_stale_handle_is_reported(driver: RecordingDriver) -> None:
+    launcher = c_library("add", no_image=True).fresh()
+    assert launcher.launch(function=0x1234) == 400
+    assert "CUDA_ERROR_INVALID_HANDLE (400)" in launcher.error
+
+
+# ---- streams of another device -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"no_image": True}])
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_stream_of_another_device_is_refused_by_name(
+    two: RecordingDriver, warm: bool, options: dict[str, Any]
+) -> None:
+    launcher = c_library("add", **options).fresh()
+    function = two.make_function("kernel", (8, 8, 8, 4, 4, 8, 8)) if options else None
+    here, there = two.primary_context(0), two.primary_context(1)
+    two.current_context = here
+    if warm:
+        assert launcher.launch(function=function) == 0
+    launches = len(two.launches)
+    assert launcher.launch(stream=two.new_stream(there), function=function) == 1
+    assert launcher.error == "add: the stream belongs to device 1, but device 0 is current"
+    assert two.current_context == here
+    assert len(two.launches) == launches
+    assert launcher.launch(stream=two.new_stream(here), function=function) == 0
+
+
+def test_a_stream_of_another_device_is_a_value_error_in_python(two: RecordingDriver) -> None:
+    module = import_module(python_module("add"))
+    two.current_context = two.primary_context(0)
+    stream = two.new_stream(two.primary_context(1))
+    with pytest.raises(ValueError, match="the stream belongs to device 1, but device 0 is current"):
+        module.launch(4, stream, 0x1000, 0x2000, 0x3000, 64, 2.0)
+    assert two.launches == ()
+
+
+def test_a_stream_of_another_context_of_the_device_is_fine(two: RecordingDriver) -> None:
+    launcher = c_library("add").fresh()
+    two.current_context = two.primary_context(0)
+    other = two.new_context(0)
+    assert launcher.launch(stream=two.new_stream(other)) == 0
+    assert two.launches[-1].context == other
+    assert two.current_context == two.primary_context(0)
+
+
+def test_a_stream_that_is_none_is_reported(two: RecordingDriver) -> None:
+    launcher = c_library("add").fresh()
+    assert launcher.launch(stream=0xDEAD0) == 400
+    assert "cuStreamGetCtx failed: CUDA_ERROR_INVALID_HANDLE (400)" in launcher.error
+
+
+def test_a_single_device_is_not_asked_for_its_streams(driver: RecordingDriver) -> None:
+    launcher = c_library("add").fresh()
+    context = driver.primary_context()
+    driver.current_context = context
+    stream = driver.new_stream(context)
+    assert [launcher.launch(stream=stream), launcher.launch(stream=stream)] == [0, 0]
+    assert "cuStreamGetCtx" not in names(driver)
+
+
+# ---- shared memory and clusters ------------------------------------------------------------------
+
+
+def test_ctx7_much_shared_memory_is_asked_for_on_each_device(two: RecordingDriver) -> None:
+    launcher = c_library("matmul").fresh()
+    for device in (0, 1, 0, 1):
+        two.current_context = two.primary_context(device)
+        assert launcher.launch() == 0
+    asked = calls(two, "cuKernelSetAttribute")
+    assert [call.arguments["device"] for call in asked] == [0, 1]
+    assert {call.arguments["attribute"] for call in asked} == {MAX_DYNAMIC_SHARED}
+    assert {call.arguments["value"] for call in asked} == {65536}
+    assert {launch.shared for launch in two.launches} == {65536}
+
+
+def test_ctx7_static_shared_memory_counts_and_is_not_added(driver: RecordingDriver) -> None:
+    driver = RecordingDriver(static_shared=1024, opt_in_shared=101376).load()
+    launcher = c_library("matmul").fresh()
+    assert launcher.launch() == 0
+    (asked,) = calls(driver, "cuKernelSetAttribute")
+    assert 65536 <= asked.arguments["value"] <= 101376 - 1024
+    assert driver.launches[0].shared == 65536
+
+
+@pytest.mark.parametrize(("static", "asks"), [(0, 0), (8, 0), (9, 1), (4096, 1)])
+def test_ctx7_static_shared_memory_counts_towards_48_kib(static: int, asks: int) -> None:
+    driver = RecordingDriver(static_shared=static).load()
+    launcher = c_library("add", shared=48 * 1024 - 8).fresh()
+    assert launcher.launch() == 0
+    assert len(calls(driver, "cuKernelSetAttribute")) == asks
+
+
+@pytest.mark.parametrize(("opt_in", "fits"), [(66560, True), (66559, False)])
+def test_ctx7_over_the_limit_is_an_error_with_both_numbers(opt_in: int, fits: bool) -> None:
+    driver = RecordingDriver(static_shared=1024, opt_in_shared=opt_in).load()
+    launcher = c_library("matmul").fresh()
+    if fits:
+        assert launcher.launch() == 0
+        return
+    assert launcher.launch() == 1
+    assert launcher.error == (
+        "matmul: needs 65536 bytes of dynamic shared memory, but device 0 allows 65535 "
+        "(66559, of which the kernel's static use takes 1024)"
+    )
+    assert driver.launches == ()
+
+
+def test_ctx7_the_limit_is_that_of_each_device() -> None:
+    driver = RecordingDriver(devices=2, opt_in_shared=(232448, 49152)).load()
+    launcher = c_library("matmul").fresh()
+    statuses = []
+    for device in (0, 1, 0):
+        driver.current_context = driver.primary_context(device)
+        statuses.append(launcher.launch())
+    assert statuses == [0, 1, 0]
+    assert "device 1 allows 49152" in launcher.error
+    assert names(driver).count("cuLibraryLoadData") == 1
+
+
+def test_ctx7_more_static_than_all_is_refused_with_the_numbers() -> None:
+    RecordingDriver(static_shared=70000, opt_in_shared=65536).load()
+    launcher = c_library("matmul").fresh()
+    assert launcher.launch() == 1
+    assert "needs 65536 bytes" in launcher.error
+    assert "device 0 allows -4464" in launcher.error
+
+
+def test_a_cluster_above_the_portable_size_is_allowed_first(driver: RecordingDriver) -> None:
+    launcher = c_library("add", num_ctas=16).fresh()
+    assert launcher.launch() == 0, launcher.error
+    (asked,) = calls(driver, "cuKernelSetAttribute")
+    assert (asked.arguments["attribute"], asked.arguments["value"]) == (NON_PORTABLE_CLUSTER, 1)
+    (launch,) = driver.launches
+    assert launch.attribute(4) == (16, 1, 1)
+
+
+@pytest.mark.parametrize("num_ctas", [2, 8])
+def test_a_portable_cluster_asks_for_nothing(driver: RecordingDriver, num_ctas: int) -> None:
+    launcher = c_library("add", num_ctas=num_ctas).fresh()
+    assert launcher.launch() == 0, launcher.error
+    assert calls(driver, "cuKernelSetAttribute") == []
+
+
+def test_a_handle_is_prepared_at_each_launch(driver: RecordingDriver) -> None:
+    launcher = c_library("matmul", no_image=True).fresh()
+    matmul = Kernel(FOLDER, "matmul")
+    driver.current_context = driver.primary_context()
+    functions = [
+        children.load_function(driver, matmul.cubin, matmul.entry),
+        children.load_function(driver, matmul.cubin, matmul.entry),
+    ]
+    for function in functions:
+        assert launcher.launch(function=function) == 0
+    asked = calls(driver, "cuFuncSetAttribute")
+    assert [call.arguments["function"] for call in asked] == functions
+    assert calls(driver, "cuKernelSetAttribute") == []
+
+
+# ---- images that do not fit ----------------------------------------------------------------------
+
+
+def test_an_image_of_a_newer_architecture_is_refused_with_209() -> None:
+    driver = RecordingDriver(capability=80).load()
+    launcher = c_library("add").fresh()
+    assert launcher.launch() == 209
+    # Drivers that load lazily find out at the look-up.
+    assert launcher.error.startswith("add: cuLibrary")
+    assert "CUDA_ERROR_NO_BINARY_FOR_GPU (209): no kernel image is available" in launcher.error
+    assert driver.launches == ()
+
+
+def test_an_image_that_fits_one_of_two_devices_works_there() -> None:
+    driver = RecordingDriver(devices=2, capability=(90, 80)).load()
+    launcher = c_library("add").fresh()
+    statuses = []
+    for device in (1, 0, 1):
+        driver.current_context = driver.primary_context(device)
+        statuses.append(launcher.launch())
+    assert statuses == [209, 0, 209]
+    assert "add: cuKernelGetFunction failed: CUDA_ERROR_NO_BINARY_FOR_GPU (209)" in launcher.error
+    assert names(driver).count("cuLibraryLoadData") == 1
+    assert [launch.device for launch in driver.launches] == [0]
+
+
+def test_an_image_of_an_older_architecture_of_the_same_generation_is_taken() -> None:
+    driver = RecordingDriver(capability=86).load()
+    launcher = c_library("add", folder="triton-3.6.0-sm80").fresh()
+    assert launcher.launch() == 0
+    assert len(driver.launches) == 1
+
+
+def test_two_launchers_of_one_process_keep_apart(driver: RecordingDriver) -> None:
+    library = c_library("add")
+    first, second = CLauncher(library), CLauncher(library)
+    assert [first.launch(), second.launch(), first.unload(), second.launch()] == [0, 0, 0, 0]
+    assert names(driver).count("cuLibraryLoadData") == 2
+    assert names(driver).count("cuLibraryUnload") == 1
+
+
+def test_name1_copies_with_global_visibility_keep_apart(driver: RecordingDriver) -> None:
+    add, grid = c_library("add"), c_library("grid_coop")
+    launchers = [CLauncher(each, ctypes.RTLD_GLOBAL) for each in (add, add, grid, grid)]
+    for launcher in launchers:
+        assert launcher.launch() == 0
+    entries = [launch.entry for launch in driver.launches]
+    assert entries == ["add_kernel", "add_kernel", "grid_kernel", "grid_kernel"]
+    assert names(driver).count("cuLibraryLoadData") == 4
+    driver.fail("cuLaunchKernelEx", 700)
+    assert launchers[0].launch() == 700
+    assert [bool(launcher.error) for launcher in launchers] == [True, False, False, False]
+
+
+def test_name1_a_c_launcher_and_a_module_of_one_name_keep_apart(driver: RecordingDriver) -> None:
+    launcher = CLauncher(replace(c_library("add")), ctypes.RTLD_GLOBAL)
+    module = import_module(python_module("add"))
+    assert launcher.launch() == 0
+    module.launch(4, None, 0x1000, 0x2000, 0x3000, 64, 2.0)
+    assert launcher.unload() == 0
+    module.launch(4, None, 0x1000, 0x2000, 0x3000, 64, 2.0)
+    assert names(driver).count("cuLibraryLoadData") == 2
+    assert len(driver.launches) == 3
