@@ -146,5 +146,5 @@ def _signals_held() -> Iterator[None]:
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
-        for number in arrived:
-            signal.raise_signal(number)
+        for late in arrived:
+            signal.raise_signal(late)

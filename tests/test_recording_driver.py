@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from cubin import read_kernel_info
+from tests.cubin import read_kernel_info
 
 from launchgen.diagnostics import BuildError
 from launchgen.testing import Call, RecordingDriver, build, read_log

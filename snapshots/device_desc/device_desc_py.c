@@ -275,7 +275,8 @@ static int lg_find_entry_points(const char *kernel, void *library, lg_driver *fo
         if (symbol == NULL && entry->required)
             return lg_refuse(LG_ERROR_SYMBOL_NOT_FOUND, "%s: the driver has no %s", kernel,
                              entry->symbol);
-        memcpy((char *)found + entry->offset, &symbol, sizeof symbol);
+        /* ISO C has no conversion of an object's address to a function's; POSIX has this one. */
+        *(void **)(void *)((char *)found + entry->offset) = symbol;
     }
     if (dlsym(library, "cuLaunchKernelEx") == NULL)
         found->launch = lg_launch_without_attributes;
