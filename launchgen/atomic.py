@@ -15,17 +15,17 @@ import shutil
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from launchgen.diagnostics import Diagnostic, OutputError
 
 _TEMPORARY: Final = ".launchgen-"
 
 
-@dataclass(frozen=True, slots=True)
-class NewFile:
+class NewFile(Struct, frozen=True):
     """What shall stand at ``path``."""
 
     path: Path

@@ -7,7 +7,6 @@ import hashlib
 import os
 import pickle
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import jinja2.bccache
 import jinja2.compiler
 import jinja2.lexer
 import jinja2.parser
+from msgspec import Struct
 
 from launchgen import filters
 from launchgen.artifacts import Artifact
@@ -24,8 +24,7 @@ from launchgen.plan import LaunchPlan
 from launchgen.products import plan_build
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedFile:
+class GeneratedFile(Struct, frozen=True):
     """One file of the output."""
 
     name: str
@@ -39,8 +38,7 @@ class GeneratedFile:
     its sha256 stands in the banner of a generated file of the folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedFiles:
+class GeneratedFiles(Struct, frozen=True):
     """What one command makes, copied images first."""
 
     files: tuple[GeneratedFile, ...]

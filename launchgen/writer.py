@@ -10,9 +10,10 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from launchgen.atomic import NewFile, os_failure, replace_all
 from launchgen.banner import Banner, read_banner
@@ -25,16 +26,14 @@ if TYPE_CHECKING:
 _IMAGE_SUFFIXES: Final = frozenset(row.image_suffix for row in TARGETS.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """What ``write`` did, as file names in the order of the files."""
 
     changed: tuple[str, ...]
     unchanged: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Differences:
+class Differences(Struct, frozen=True):
     """How a folder differs from what would be written there, as file names."""
 
     changed: tuple[str, ...]
@@ -52,8 +51,7 @@ class Differences:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Depfile:
+class Depfile(Struct, frozen=True):
     """A file that tells a build system what the outputs were made from."""
 
     path: str

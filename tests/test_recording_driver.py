@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from tests.cubin import read_kernel_info
 
 from launchgen.diagnostics import BuildError
 from launchgen.testing import Call, RecordingDriver, build, read_log
 from launchgen.testing._build import SOURCES, entry_points, symbols_newer_than
+from tests.cubin import read_kernel_info
 
 HERE = Path(__file__).parent
 PROBE = HERE / "driver_probe"

@@ -938,14 +938,27 @@ static int lg_grid_from_list(const char *kernel, PyObject *object, uint32_t grid
     return status;
 }
 
-static inline int lg_is_grid_size(PyObject *object, uint32_t *size)
+/* Reads an int: without a call where the interpreter has it in one digit and tells so. */
+static inline int lg_overflows(PyObject *number, int64_t *value)
 {
     int overflow = 0;
-    if (!PyLong_CheckExact(object))
+#if PY_VERSION_HEX >= 0x030C0000
+    if (PyUnstable_Long_IsCompact((const PyLongObject *)number)) {
+        *value = PyUnstable_Long_CompactValue((const PyLongObject *)number);
         return 0;
-    const long value = PyLong_AsLongAndOverflow(object, &overflow);
+    }
+#endif
+    *value = PyLong_AsLongLongAndOverflow(number, &overflow);
+    return overflow != 0;
+}
+
+static inline int lg_is_grid_size(PyObject *object, uint32_t *size)
+{
+    int64_t value = 0;
+    if (!PyLong_CheckExact(object) || lg_overflows(object, &value))
+        return 0;
     *size = (uint32_t)value;
-    return overflow == 0 && value >= 0 && value <= (long)UINT32_MAX;
+    return value >= 0 && value <= (int64_t)UINT32_MAX;
 }
 
 /* An int, or a tuple or list of one to three; sizes left out are 1. */
@@ -1030,12 +1043,17 @@ static inline int lg_stream_from_object(const char *kernel, PyObject *object, vo
 static int lg_signed_from_object(const char *kernel, const lg_argument *argument, PyObject *object,
                                  int64_t low, int64_t high, int64_t *value)
 {
+    int64_t number = 0;
     int overflow = 0;
-    if (LG_UNLIKELY(!PyLong_Check(object) && !PyIndex_Check(object)))
-        return LG_WRONG_KIND(kernel, argument, "an int", object);
-    long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
-    if (LG_UNLIKELY(number == -1 && overflow == 0 && PyErr_Occurred() != NULL))
-        return lg_explain(kernel, argument);
+    if (PyLong_Check(object)) {
+        overflow = lg_overflows(object, &number);
+    } else {
+        if (!PyIndex_Check(object))
+            return LG_WRONG_KIND(kernel, argument, "an int", object);
+        number = PyLong_AsLongLongAndOverflow(object, &overflow);
+        if (number == -1 && overflow == 0 && PyErr_Occurred() != NULL)
+            return lg_explain(kernel, argument);
+    }
     if (LG_UNLIKELY(overflow != 0 || number < low || number > high))
         return lg_complain(PyExc_OverflowError, kernel, argument,
                            "%.200R is out of range, %lld to %lld", object, (long long)low,

@@ -878,14 +878,27 @@ static int lg_grid_from_list(const char *kernel, PyObject *object, uint32_t grid
     return status;
 }
 
-static inline int lg_is_grid_size(PyObject *object, uint32_t *size)
+/* Reads an int: without a call where the interpreter has it in one digit and tells so. */
+static inline int lg_overflows(PyObject *number, int64_t *value)
 {
     int overflow = 0;
-    if (!PyLong_CheckExact(object))
+#if PY_VERSION_HEX >= 0x030C0000
+    if (PyUnstable_Long_IsCompact((const PyLongObject *)number)) {
+        *value = PyUnstable_Long_CompactValue((const PyLongObject *)number);
         return 0;
-    const long value = PyLong_AsLongAndOverflow(object, &overflow);
+    }
+#endif
+    *value = PyLong_AsLongLongAndOverflow(number, &overflow);
+    return overflow != 0;
+}
+
+static inline int lg_is_grid_size(PyObject *object, uint32_t *size)
+{
+    int64_t value = 0;
+    if (!PyLong_CheckExact(object) || lg_overflows(object, &value))
+        return 0;
     *size = (uint32_t)value;
-    return overflow == 0 && value >= 0 && value <= (long)UINT32_MAX;
+    return value >= 0 && value <= (int64_t)UINT32_MAX;
 }
 
 /* An int, or a tuple or list of one to three; sizes left out are 1. */
