@@ -291,6 +291,8 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
     slots: tuple[PlanSlot, ...]
     has_slots: bool
     has_hints: bool
+    uses_memcpy: bool
+    """Whether a fragment of the C launcher copies bits."""
     slot_bytes: int
     """Of the whole parameter list."""
     example: tuple[PlanExample, ...]

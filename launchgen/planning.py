@@ -107,6 +107,7 @@ def make_plan(
         slots=tuple(_plan_slots(kernel_slots, parameters)),
         has_slots=bool(kernel_slots),
         has_hints=has_hints,
+        uses_memcpy=any(p.rounds for p in parameters),
         slot_bytes=total_bytes(kernel_slots),
         example=example,
         example_x=example_x,

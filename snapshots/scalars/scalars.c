@@ -8,7 +8,6 @@
  *   regenerate  launchgen emit scalars.json -s 'out_ptr: *i64, b1: i1, s8: i8, s16: i16, s32: i32, s64: i64, u8_: u8, u16_: u16, u32_: u32, u64_: u64, h: fp16, bh: bf16, f: fp32, d: fp64' --name scalars --artifact c,cpython,pyi
  */
 #include <dlfcn.h>    /* dlopen, dlsym */
-#include <inttypes.h> /* PRIu64 */
 #include <pthread.h>  /* pthread_mutex_t */
 #include <stdarg.h>   /* va_list */
 #include <stdbool.h>  /* bool */
@@ -279,6 +278,10 @@ static int lg_find_entry_points(const char *kernel, void *library, lg_driver *fo
     }
     if (dlsym(library, "cuLaunchKernelEx") == NULL)
         found->launch = lg_launch_without_attributes;
+    /* Libraries are of use with all their calls or not at all. */
+    if (found->library_unload == NULL || found->library_kernel == NULL ||
+        found->kernel_function == NULL || found->kernel_get == NULL || found->kernel_set == NULL)
+        found->library_load = NULL;
     return LG_SUCCESS;
 }
 
@@ -286,7 +289,7 @@ LG_COLD
 static int lg_start_driver(const char *kernel)
 {
     if (lg_cuda.init == NULL) {
-        lg_driver found;
+        lg_driver found = lg_cuda;
         void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
         if (library == NULL)
             return lg_refuse(LG_ERROR_LIBRARY_NOT_FOUND, "%s: no NVIDIA driver: %s", kernel,
@@ -487,21 +490,13 @@ static int lg_load_module(const lg_kernel *kernel, lg_loaded *node)
     return LG_SUCCESS;
 }
 
-LG_COLD
-static int lg_has_libraries(void)
-{
-    return lg_cuda.library_load != NULL && lg_cuda.library_unload != NULL &&
-           lg_cuda.library_kernel != NULL && lg_cuda.kernel_function != NULL &&
-           lg_cuda.kernel_get != NULL && lg_cuda.kernel_set != NULL;
-}
-
 /* Called with the mutex held. What fails half way is undone, but for a loaded library: it is as
  * good for the next try. */
 LG_COLD
 static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context, int device,
                         void **function)
 {
-    const int libraries = lg_has_libraries();
+    const int libraries = lg_cuda.library_load != NULL;
     lg_loaded *node = (lg_loaded *)calloc(1, sizeof *node);
     if (node == NULL)
         return lg_refuse(LG_ERROR_OUT_OF_MEMORY, "%s: out of memory", kernel->name);
@@ -611,9 +606,9 @@ static int lg_unload(lg_state *state, const lg_kernel *kernel)
 
 /* Grid sizes count blocks here, in 64 bits: no product of a caller's numbers can wrap. */
 typedef struct lg_grid {
-    uint64_t x;
-    uint64_t y;
-    uint64_t z;
+    unsigned long long x;
+    unsigned long long y;
+    unsigned long long z;
 } lg_grid;
 
 static inline int lg_is_empty(uint32_t grid_x, uint32_t grid_y, uint32_t grid_z)
@@ -626,8 +621,7 @@ static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid, const char *pro
                           uint32_t x, uint32_t y, uint32_t z)
 {
     return lg_refuse(LG_ERROR_INVALID_VALUE,
-                     "%s: a grid of %" PRIu64 " x %" PRIu64 " x %" PRIu64
-                     " blocks is %s %u x %u x %u",
+                     "%s: a grid of %llu x %llu x %llu blocks is %s %u x %u x %u",
                      kernel->name, grid.x, grid.y, grid.z, problem, x, y, z);
 }
 

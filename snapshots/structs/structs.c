@@ -5,15 +5,12 @@
  *   regenerate  launchgen emit -s 'params: bytes[24], map: nvTmaDesc, odd: bytes[5:1], n: i32' --name structs --num-warps 4 --artifact c,cpython,pyi,example
  */
 #include <dlfcn.h>    /* dlopen, dlsym */
-#include <inttypes.h> /* PRIu64 */
 #include <pthread.h>  /* pthread_mutex_t */
 #include <stdarg.h>   /* va_list */
 #include <stdbool.h>  /* bool */
 #include <stddef.h>   /* offsetof, size_t */
 #include <stdint.h>   /* uint32_t and its kin */
 #include <stdio.h>    /* vsnprintf */
-#include <stdlib.h>   /* calloc, free */
-#include <string.h>   /* memcpy */
 
 #include "structs.h"
 
@@ -276,6 +273,10 @@ static int lg_find_entry_points(const char *kernel, void *library, lg_driver *fo
     }
     if (dlsym(library, "cuLaunchKernelEx") == NULL)
         found->launch = lg_launch_without_attributes;
+    /* Libraries are of use with all their calls or not at all. */
+    if (found->library_unload == NULL || found->library_kernel == NULL ||
+        found->kernel_function == NULL || found->kernel_get == NULL || found->kernel_set == NULL)
+        found->library_load = NULL;
     return LG_SUCCESS;
 }
 
@@ -283,7 +284,7 @@ LG_COLD
 static int lg_start_driver(const char *kernel)
 {
     if (lg_cuda.init == NULL) {
-        lg_driver found;
+        lg_driver found = lg_cuda;
         void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
         if (library == NULL)
             return lg_refuse(LG_ERROR_LIBRARY_NOT_FOUND, "%s: no NVIDIA driver: %s", kernel,
@@ -437,9 +438,9 @@ static int lg_need_function(const lg_state *state, const lg_kernel *kernel, void
 
 /* Grid sizes count blocks here, in 64 bits: no product of a caller's numbers can wrap. */
 typedef struct lg_grid {
-    uint64_t x;
-    uint64_t y;
-    uint64_t z;
+    unsigned long long x;
+    unsigned long long y;
+    unsigned long long z;
 } lg_grid;
 
 static inline int lg_is_empty(uint32_t grid_x, uint32_t grid_y, uint32_t grid_z)
@@ -452,8 +453,7 @@ static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid, const char *pro
                           uint32_t x, uint32_t y, uint32_t z)
 {
     return lg_refuse(LG_ERROR_INVALID_VALUE,
-                     "%s: a grid of %" PRIu64 " x %" PRIu64 " x %" PRIu64
-                     " blocks is %s %u x %u x %u",
+                     "%s: a grid of %llu x %llu x %llu blocks is %s %u x %u x %u",
                      kernel->name, grid.x, grid.y, grid.z, problem, x, y, z);
 }
 

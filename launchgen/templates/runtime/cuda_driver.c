@@ -122,6 +122,10 @@ static int lg_find_entry_points(const char *kernel, void *library, lg_driver *fo
     }
     if (dlsym(library, "cuLaunchKernelEx") == NULL)
         found->launch = lg_launch_without_attributes;
+    /* Libraries are of use with all their calls or not at all. */
+    if (found->library_unload == NULL || found->library_kernel == NULL ||
+        found->kernel_function == NULL || found->kernel_get == NULL || found->kernel_set == NULL)
+        found->library_load = NULL;
     return LG_SUCCESS;
 }
 
@@ -129,7 +133,7 @@ LG_COLD
 static int lg_start_driver(const char *kernel)
 {
     if (lg_cuda.init == NULL) {
-        lg_driver found;
+        lg_driver found = lg_cuda;
         void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
         if (library == NULL)
             return lg_refuse(LG_ERROR_LIBRARY_NOT_FOUND, "%s: no NVIDIA driver: %s", kernel,

@@ -5,9 +5,9 @@ static int lg_refuse_hint(const char *kernel, int index, const char *name, const
                           uint64_t value, int is_signed, const char *promise)
 {
     if (is_signed)
-        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s): %" PRId64 " is not %s",
-                         kernel, index, name, type, (int64_t)value, promise);
+        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: argument %d '%s' (%s): %lld is not %s",
+                         kernel, index, name, type, (long long)value, promise);
     return lg_refuse(LG_ERROR_INVALID_VALUE,
-                     "%s: argument %d '%s' (%s): %" PRIu64 " (0x%" PRIx64 ") is not %s", kernel,
-                     index, name, type, value, value, promise);
+                     "%s: argument %d '%s' (%s): %llu (0x%llx) is not %s", kernel, index, name,
+                     type, (unsigned long long)value, (unsigned long long)value, promise);
 }

@@ -44,21 +44,13 @@ static int lg_load_module(const lg_kernel *kernel, lg_loaded *node)
     return LG_SUCCESS;
 }
 
-LG_COLD
-static int lg_has_libraries(void)
-{
-    return lg_cuda.library_load != NULL && lg_cuda.library_unload != NULL &&
-           lg_cuda.library_kernel != NULL && lg_cuda.kernel_function != NULL &&
-           lg_cuda.kernel_get != NULL && lg_cuda.kernel_set != NULL;
-}
-
 /* Called with the mutex held. What fails half way is undone, but for a loaded library: it is as
  * good for the next try. */
 LG_COLD
 static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context, int device,
                         void **function)
 {
-    const int libraries = lg_has_libraries();
+    const int libraries = lg_cuda.library_load != NULL;
     lg_loaded *node = (lg_loaded *)calloc(1, sizeof *node);
     if (node == NULL)
         return lg_refuse(LG_ERROR_OUT_OF_MEMORY, "%s: out of memory", kernel->name);

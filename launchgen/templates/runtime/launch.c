@@ -1,8 +1,8 @@
 /* Grid sizes count blocks here, in 64 bits: no product of a caller's numbers can wrap. */
 typedef struct lg_grid {
-    uint64_t x;
-    uint64_t y;
-    uint64_t z;
+    unsigned long long x;
+    unsigned long long y;
+    unsigned long long z;
 } lg_grid;
 
 static inline int lg_is_empty(uint32_t grid_x, uint32_t grid_y, uint32_t grid_z)
@@ -15,8 +15,7 @@ static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid, const char *pro
                           uint32_t x, uint32_t y, uint32_t z)
 {
     return lg_refuse(LG_ERROR_INVALID_VALUE,
-                     "%s: a grid of %" PRIu64 " x %" PRIu64 " x %" PRIu64
-                     " blocks is %s %u x %u x %u",
+                     "%s: a grid of %llu x %llu x %llu blocks is %s %u x %u x %u",
                      kernel->name, grid.x, grid.y, grid.z, problem, x, y, z);
 }
 

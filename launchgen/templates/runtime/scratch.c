@@ -21,7 +21,8 @@ static int lg_check_scratch(const lg_kernel *kernel, const char *what, uint64_t 
                          kernel->name, what);
     if (LG_UNLIKELY(address % align != 0))
         return lg_refuse(LG_ERROR_INVALID_VALUE,
-                         "%s: %s at 0x%" PRIx64 " is not aligned to %" PRIu64 " bytes",
-                         kernel->name, what, address, align);
+                         "%s: %s at 0x%llx is not aligned to %llu bytes",
+                         kernel->name, what, (unsigned long long)address,
+                         (unsigned long long)align);
     return LG_SUCCESS;
 }
