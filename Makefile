@@ -1,6 +1,6 @@
 # make demo   emit, build and run the example kernel
 # make test   everything that is checked before a change lands
-# make golden write snapshots/ and tests/plans/ anew after a change of output
+# make golden write all expected output anew after a change of it
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -20,7 +20,8 @@ lint: $(VENV)/.installed-for-tests
 	$(BIN)/mypy
 
 golden: $(VENV)/.installed-for-tests
-	$(BIN)/python -m pytest -q tests/test_golden.py tests/test_cli.py --snapshot-update
+	$(BIN)/python -m pytest -q tests/test_golden.py tests/test_cli.py tests/test_signature.py \
+	    --snapshot-update
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -1,13 +1,21 @@
 """Launchers for compiled GPU kernels: from a signature and an image to C and Python.
 
-The four steps, each a pure function but the last::
+Every step is a function, pure between those that read and write::
 
-    signature = launchgen.parse("x: *fp32, n: i32")
-    plan = launchgen.plan(kernel, target=target, command=(), version=None)
-    files = launchgen.render(plan, artifacts=artifacts)
+    from pathlib import Path
+    import launchgen
+    from launchgen.artifacts import ARTIFACTS
+    from launchgen.sources import read_kernel
+    from launchgen.targets import TARGETS
+
+    text, target = "x_ptr: *fp32, n: i32, BLOCK: constexpr", TARGETS["cuda"]
+    kernel = read_kernel(Path("add.json"), signature_text=text, name="add", target=target)
+    plan = launchgen.plan(kernel, target=target, command="")
+    files = launchgen.render(plan, artifacts=(ARTIFACTS["c"], ARTIFACTS["make"]))
     launchgen.write(files, "build/add")
 
-They are loaded when first used, so that ``import launchgen`` costs nothing.
+``launchgen.parse(text)`` alone gives the signature.  The four are loaded when first used, so that
+``import launchgen`` costs nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The kernel's parameter list: Signature and LaunchMetadata to slots, in the order of the image.
 
 A release of Triton that hands its kernels other hidden parameters, or descriptors in another form,
-is a row of ``_RELEASES``.
+is a row of ``_RELEASES``.  It is one long module because the table and the slots that its rows lead
+to are read together.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from launchgen.notation import (
     Signature,
     TensorMapType,
     TupleType,
+    leaf_label,
     leaves,
 )
 from launchgen.scalars import SCALARS, Kind, Scalar
@@ -35,8 +37,6 @@ _ADDRESS: Final = 8
 # The map is 128 bytes; a kernel's slot is aligned to 64, whatever CUtensorMap's header says.
 _MAP_SIZE, _MAP_ALIGN = 128, 64
 _MOST_RANK: Final = 5
-# Capability from which on ``Target.large_parameter_bytes`` holds.
-_LARGE_SINCE: Final = 70
 
 
 class SlotRole(Enum):
@@ -82,13 +82,21 @@ class _Release(Struct, frozen=True, kw_only=True):
     """Flags of a decomposed descriptor; None: there are no descriptors yet."""
     newest_forms: bool = False
     """Whether descriptors may stand in tuples and be of the im2col kind."""
+    oversized_shared: bool = False
+    """Whether its launcher asks for the driver's mode for more shared memory than devices have."""
 
 
 _GLOBAL: Final = (SlotRole.GLOBAL_SCRATCH,)
 _BOTH: Final = (SlotRole.GLOBAL_SCRATCH, SlotRole.PROFILE_SCRATCH)
 
 _RELEASES: Final = (  # newest first
-    _Release(since=(3, 8), hidden=_BOTH, flags=("nan_padding", "round_tf32"), newest_forms=True),
+    _Release(
+        since=(3, 8),
+        hidden=_BOTH,
+        flags=("nan_padding", "round_tf32"),
+        newest_forms=True,
+        oversized_shared=True,
+    ),
     _Release(since=(3, 7), hidden=_BOTH, flags=("nan_padding", "round_tf32")),
     _Release(since=(3, 5), hidden=_BOTH, flags=("nan_padding",)),
     _Release(since=(3, 4), hidden=_GLOBAL, flags=()),
@@ -100,6 +108,14 @@ _RELEASES: Final = (  # newest first
 def hidden_slots(version: Version | None) -> tuple[Slot, ...]:
     """Return what a release passes after the last argument; nothing where none is known."""
     return tuple(_hidden(role) for role in _release(version).hidden)
+
+
+def has_oversized_shared(version: Version | None) -> bool:
+    """Return whether a release's kernels may need more shared memory than a device has as it is.
+
+    Source: triton/backends/nvidia/driver.c, 3.8.0, ``_launch`` and ``loadBinary``.
+    """
+    return _release(version).oversized_shared
 
 
 def slots(signature: Signature, metadata: LaunchMetadata, *, target: Target) -> tuple[Slot, ...]:
@@ -116,8 +132,7 @@ def slots(signature: Signature, metadata: LaunchMetadata, *, target: Target) -> 
     flags = None if metadata.tensor_descriptors else release.flags
     listed: list[Slot] = []
     for leaf in leaves(signature):
-        label = ".".join((signature.names[leaf.path[0]], *map(str, leaf.path[1:])))
-        listed += _leaf_slots(leaf, label, flags)
+        listed += _leaf_slots(leaf, leaf_label(signature, leaf.path), flags)
     listed += hidden_slots(metadata.triton_version)
     _check_scratch(SlotRole.GLOBAL_SCRATCH, metadata.global_scratch, metadata)
     _check_scratch(SlotRole.PROFILE_SCRATCH, metadata.profile_scratch, metadata)
@@ -304,7 +319,7 @@ def _check_scratch(role: SlotRole, scratch: Scratch, metadata: LaunchMetadata) -
 
 def _check_size(total: int, metadata: LaunchMetadata, target: Target) -> None:
     limit = target.large_parameter_bytes
-    if metadata.capability is not None and metadata.capability < _LARGE_SINCE:
+    if metadata.capability is not None and metadata.capability < target.large_parameters_since:
         limit = target.parameter_bytes
     if total > limit:
         raise UnsupportedError(

@@ -1,23 +1,15 @@
 """THE table of outputs, one row each.
 
-To add an artifact, add a row and the template it names; then run ``pytest --snapshot-update``.
-``{name}`` in a file name is the launcher's name.
+To add an artifact, add a row and the template it names; then run ``make golden``.  ``{name}`` in a
+file name is the launcher's name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from types import MappingProxyType
 from typing import Final
-
-
-class Comment(Enum):
-    """How a file's language writes the banner."""
-
-    C = "/* */"
-    HASH = "#"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -42,6 +34,8 @@ class Face:
     """Libraries, which stand behind the source."""
     companions: tuple[str, ...] = ()
     """Further sources of the folder that it is compiled from."""
+    uses_headers: bool = True
+    """Whether it includes the headers that are emitted."""
     needs_python: bool = False
     """Whether it includes ``Python.h``."""
 
@@ -52,7 +46,12 @@ class Face:
 
 
 LIBRARY: Final = Face(summary="C library", file="lib{name}.so")
-EXTENSION: Final = Face(summary="Python extension module", file="{name}{suffix}", needs_python=True)
+EXTENSION: Final = Face(
+    summary="Python extension module",
+    file="{name}{suffix}",
+    uses_headers=False,
+    needs_python=True,
+)
 PROGRAM: Final = Face(
     summary="example program",
     file="{name}_example",
@@ -68,7 +67,6 @@ class Output:
 
     file: str
     template: str
-    comment: Comment
     executable: bool = False
     header: bool = False
     """Contained in the artifact's other file where a single one is printed."""
@@ -96,8 +94,8 @@ _ROWS: Final = (
         name="c",
         summary="a C library: {name}.h and {name}.c",
         outputs=(
-            Output(file="{name}.h", template="c/launcher.h.jinja", comment=Comment.C, header=True),
-            Output(file="{name}.c", template="c/launcher.c.jinja", comment=Comment.C),
+            Output(file="{name}.h", template="c/launcher.h.jinja", header=True),
+            Output(file="{name}.c", template="c/launcher.c.jinja"),
         ),
         default=True,
         face=LIBRARY,
@@ -105,28 +103,26 @@ _ROWS: Final = (
     Artifact(
         name="cpython",
         summary="a Python extension module: {name}_py.c",
-        outputs=(Output(file="{name}_py.c", template="cpython/module.c.jinja", comment=Comment.C),),
+        outputs=(Output(file="{name}_py.c", template="cpython/module.c.jinja"),),
         default=True,
         face=EXTENSION,
     ),
     Artifact(
         name="pyi",
         summary="a type stub of the Python module: {name}.pyi",
-        outputs=(
-            Output(file="{name}.pyi", template="cpython/stub.pyi.jinja", comment=Comment.HASH),
-        ),
+        outputs=(Output(file="{name}.pyi", template="cpython/stub.pyi.jinja"),),
     ),
     Artifact(
         name="example",
         summary="a C program that calls the C library: {name}_example.c",
-        outputs=(Output(file="{name}_example.c", template="c/example.c.jinja", comment=Comment.C),),
+        outputs=(Output(file="{name}_example.c", template="c/example.c.jinja"),),
         face=PROGRAM,
         needs=("c",),
     ),
     Artifact(
         name="make",
         summary="a Makefile that compiles what was emitted",
-        outputs=(Output(file="Makefile", template="build/Makefile.jinja", comment=Comment.HASH),),
+        outputs=(Output(file="Makefile", template="build/Makefile.jinja"),),
         default=True,
         needs=_LAUNCHERS,
     ),
@@ -137,7 +133,6 @@ _ROWS: Final = (
             Output(
                 file="build.sh",
                 template="build/build.sh.jinja",
-                comment=Comment.HASH,
                 executable=True,
             ),
         ),

@@ -33,7 +33,7 @@ from launchgen.options import (
 from launchgen.targets import TARGETS
 
 if TYPE_CHECKING:
-    from launchgen.metadata import Overrides
+    from launchgen.overrides import Overrides
     from launchgen.rendering import GeneratedFiles
     from launchgen.toolchain import Step
 
@@ -69,9 +69,9 @@ def emit(ctx: click.Context, /, **_: object) -> int:
     given = Emit(**ctx.params)
     _refuse_contradictions(given)
     artifacts = parse_artifacts(given.artifact)
-    overrides = _overrides(given)
+    chosen = _overrides(given)
 
-    from launchgen import planning, rendering, sources  # noqa: PLC0415
+    from launchgen import caches, planning, rendering, sources, template_cache  # noqa: PLC0415
 
     target = TARGETS[given.target]
     kernel = sources.read_kernel(
@@ -81,7 +81,7 @@ def emit(ctx: click.Context, /, **_: object) -> int:
         images=tuple(map(Path, given.image)),
         no_image=given.no_image,
         name=given.name,
-        overrides=overrides,
+        overrides=chosen,
         target=target,
     )
     for note in kernel.notes:
@@ -89,11 +89,13 @@ def emit(ctx: click.Context, /, **_: object) -> int:
     plan = planning.make_plan(
         kernel,
         target=target,
-        command=shlex.join(command_words(ctx, artifacts)),
+        command=shlex.join(command_words(ctx, artifacts, signature=str(kernel.signature))),
         version=launchgen.__version__ if given.stamp_version else None,
         standalone=given.out == "-",
     )
-    files = rendering.render(plan, artifacts=artifacts, cache_folder=_cache_folder())
+    folder = caches.cache_folder()
+    cache = None if folder is None else template_cache.compiled_templates(folder)
+    files = rendering.render(plan, artifacts=artifacts, cache=cache)
     inputs = tuple(str(file.path) for file in kernel.inputs)
     return _deliver(files, kernel.name if given.out is None else given.out, given, inputs=inputs)
 
@@ -144,21 +146,21 @@ def _refuse_contradictions(given: Emit) -> None:
 
 
 def _overrides(given: Emit) -> Overrides:
-    from launchgen import metadata  # noqa: PLC0415
+    from launchgen import overrides  # noqa: PLC0415
 
-    return metadata.Overrides(
+    return overrides.Overrides(
         entry=given.entry,
         num_warps=given.num_warps,
         num_ctas=given.num_ctas,
         shared=given.shared,
-        cluster=_convert("--cluster", given.cluster, metadata.parse_cluster),
+        cluster=_convert("--cluster", given.cluster, overrides.parse_cluster),
         cooperative=given.cooperative,
         pdl=given.pdl,
-        global_scratch=_convert("--global-scratch", given.global_scratch, metadata.parse_scratch),
+        global_scratch=_convert("--global-scratch", given.global_scratch, overrides.parse_scratch),
         profile_scratch=_convert(
-            "--profile-scratch", given.profile_scratch, metadata.parse_scratch
+            "--profile-scratch", given.profile_scratch, overrides.parse_scratch
         ),
-        triton_version=_convert("--triton-version", given.triton_version, metadata.parse_version),
+        triton_version=_convert("--triton-version", given.triton_version, overrides.parse_version),
     )
 
 
@@ -167,17 +169,6 @@ def _convert(option: str, text: str | None, parse: Callable[[str], T]) -> T | No
         return None if text is None else parse(text)
     except ValueError as error:
         raise UsageError(Diagnostic(f"{option}: {error}")) from error
-
-
-def _cache_folder() -> Path | None:
-    """Return the folder for compiled templates, among the user's caches; None without a home."""
-    caches = os.environ.get("XDG_CACHE_HOME", "")
-    try:
-        # The standard has relative paths ignored.
-        base = Path(caches) if os.path.isabs(caches) else Path.home() / ".cache"  # noqa: PTH117
-    except RuntimeError:
-        return None
-    return base / PROGRAM
 
 
 def _path(text: str | None) -> Path | None:

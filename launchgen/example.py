@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from launchgen.metadata import LaunchMetadata
-from launchgen.plan import PlanDeclaration, PlanExample, PlanParameter, PlanScratch
+from launchgen.naming import GRID_AXES, STREAM
+from launchgen.records import PlanDeclaration, PlanExample, PlanParameter, PlanScratch
 
 
 def example_grid(metadata: LaunchMetadata) -> tuple[int, int, int]:
@@ -34,12 +35,7 @@ def example_call(
         yield _argument(parameter)
 
 
-_OWN = {
-    "stream": "NULL",
-    "grid_x": "GRID_X",
-    "grid_y": "GRID_Y",
-    "grid_z": "GRID_Z",
-}
+_OWN = {STREAM: "NULL"} | {name: name.upper() for name in GRID_AXES}
 
 
 def _argument(parameter: PlanParameter) -> PlanExample:

@@ -1,13 +1,12 @@
 """Launch metadata: what Triton's JSON says and the options over it, to one checked record.
 
 To obey another field of the JSON, add it to ``triton_json.py`` and decide its value in
-:func:`launch_metadata`; to obey another option, add it to :class:`Overrides` as well.
+:func:`launch_metadata`; to obey another option, add it to ``overrides.py`` as well.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from typing import Final, NoReturn
 
 from msgspec import Struct
@@ -19,6 +18,7 @@ from launchgen.diagnostics import (
     UnsupportedError,
     UsageError,
 )
+from launchgen.overrides import Cluster, Overrides, Scratch, Version, parse_version
 from launchgen.targets import Target
 from launchgen.triton_json import (
     TensorDescriptorMeta,
@@ -33,46 +33,15 @@ __all__ = [
     "Scratch",
     "TensorDescriptorMeta",
     "TritonMetadata",
+    "Version",
     "launch_metadata",
-    "parse_cluster",
-    "parse_scratch",
-    "parse_version",
     "read_metadata",
 ]
 
-Version = tuple[int, int]
-Cluster = tuple[int, int, int]
-
-_NO_CLUSTER: Final = (1, 1, 1)
-# CUDA C++ Programming Guide, "Thread Block Clusters": 8 blocks are portable, sm_90 and newer can
-# be asked for 16.
-_MOST_BLOCKS: Final = 16
 _MOST_SHARED: Final = 2**31 - 1
 _MOST_SCRATCH: Final = 2**63 - 1
 _MOST_ALIGN: Final = 2**30
 _ARCHITECTURES: Final = range(10, 10_000)
-
-
-class Scratch(Struct, frozen=True):
-    """A buffer that the kernel is handed: bytes for one CTA, and the whole buffer's alignment."""
-
-    size: int = 0
-    align: int = 1
-
-
-class Overrides(Struct, frozen=True, kw_only=True):
-    """The command line's single fields; None: not given."""
-
-    entry: str | None = None
-    num_warps: int | None = None
-    num_ctas: int | None = None
-    shared: int | None = None
-    cluster: Cluster | None = None
-    cooperative: bool | None = None
-    pdl: bool | None = None
-    global_scratch: Scratch | None = None
-    profile_scratch: Scratch | None = None
-    triton_version: Version | None = None
 
 
 class LaunchMetadata(Struct, frozen=True):
@@ -124,7 +93,7 @@ def launch_metadata(
     machine = fields.target if fields.target is not None else TritonTarget()
     _check_origin(fields, machine, target)
     num_ctas = _given("--num-ctas", overrides.num_ctas, "num_ctas", fields.num_ctas, default=1)
-    num_ctas.check_range(1, _MOST_BLOCKS)
+    num_ctas.check_range(1, target.most_cluster)
     shared = _given("--shared", overrides.shared, "shared", fields.shared, default=0)
     shared.check_range(0, _MOST_SHARED)
     warp_size = _first(fields.warp_size, machine.warp_size, target.warp_size)
@@ -134,7 +103,7 @@ def launch_metadata(
         num_warps=_num_warps(raw, overrides, warp_size, target),
         warp_size=warp_size,
         num_ctas=num_ctas.value,
-        cluster=_cluster(fields, overrides, num_ctas),
+        cluster=_cluster(fields, overrides, num_ctas, target),
         grid_counts_clusters=num_ctas.value != 1,
         shared=shared.value,
         cooperative=_flag(overrides.cooperative, "launch_cooperative_grid", cooperative),
@@ -155,60 +124,6 @@ def launch_metadata(
         triton_version=overrides.triton_version or _field_version(fields),
         capability=_capability(machine),
     )
-
-
-# Of a version only major and minor matter here; what may follow is a patch number and whatever a
-# development build, a release candidate or a fork appends: 3.6.0+git123, 3.5.0rc1, 3.2.0.post1.
-_VERSION: Final = re.compile(
-    r"([0-9]{1,4})\.([0-9]{1,4})(?:\.[0-9]+)*(?:[-+.]?[A-Za-z][0-9A-Za-z.+_-]*|\+[0-9A-Za-z.]+)?"
-)
-
-
-def parse_version(text: str) -> Version:
-    """Return major and minor of a Triton release: ``"3.6.0+git123"`` gives ``(3, 6)``.
-
-    Raises UsageError for anything else.
-    """
-    version = _version(text)
-    if version is None:
-        problem = f"'{text}' is no version of Triton"
-        raise UsageError(Diagnostic(problem, hint="as in --triton-version 3.6.0"))
-    return version
-
-
-def parse_cluster(text: str) -> Cluster:
-    """Return the three numbers of ``--cluster X,Y,Z``; raises ValueError, its text for a user."""
-    numbers = [_natural(part) for part in text.split(",")]
-    match numbers:
-        case [int(x), int(y), int(z)]:
-            return x, y, z
-        case _:
-            raise ValueError(f"'{text}' is not X,Y,Z: three numbers, as in 2,1,1")
-
-
-def parse_scratch(text: str) -> Scratch:
-    """Return what ``--global-scratch SIZE[:ALIGN]`` says; without ALIGN any address will do.
-
-    Sizes are in bytes.  Raises ValueError, its text for a user.
-    """
-    numbers = [_natural(part) for part in text.split(":")]
-    match numbers:
-        case [int(size)]:
-            return Scratch(size)
-        case [int(size), int(align)]:
-            return Scratch(size, align)
-        case _:
-            raise ValueError(f"'{text}' is not SIZE or SIZE:ALIGN in bytes, as in 256:128")
-
-
-def _natural(text: str) -> int | None:
-    # More digits than any limit here has would only make int() slow.
-    return int(text) if re.fullmatch(r"\s*[0-9]{1,20}\s*", text, re.ASCII) else None
-
-
-def _version(text: str) -> Version | None:
-    match = _VERSION.fullmatch(text)
-    return None if match is None else (int(match[1]), int(match[2]))
 
 
 class _Given(Struct, frozen=True):
@@ -312,13 +227,15 @@ def _num_warps(
     return warps.value
 
 
-def _cluster(fields: TritonMetadata, overrides: Overrides, num_ctas: _Given) -> Cluster:
+def _cluster(
+    fields: TritonMetadata, overrides: Overrides, num_ctas: _Given, target: Target
+) -> Cluster:
     """Return the blocks of one cluster: of ``--cluster``, else as ``num_ctas`` says."""
     if overrides.cluster is not None:
         dims = overrides.cluster
         shown = ",".join(map(_shown, dims))
-        if min(dims) < 1 or math.prod(dims) > _MOST_BLOCKS:
-            problem = f"--cluster is {shown}: a cluster has 1 to {_MOST_BLOCKS} blocks"
+        if min(dims) < 1 or math.prod(dims) > target.most_cluster:
+            problem = f"--cluster is {shown}: a cluster has 1 to {target.most_cluster} blocks"
             raise UsageError(Diagnostic(problem, hint="as in --cluster 2,1,1"))
         if num_ctas.value not in (1, math.prod(dims)):
             problem = f"--cluster is {shown}, but {num_ctas.name} is {num_ctas.value}"
@@ -365,11 +282,11 @@ def _scratch(name: str, chosen: Scratch | None, size: int | None, align: int | N
 def _field_version(fields: TritonMetadata) -> Version | None:
     if fields.triton_version is None:
         return None
-    version = _version(fields.triton_version)
-    if version is None:
+    try:
+        return parse_version(fields.triton_version)
+    except ValueError:
         problem = f"triton_version is {fields.triton_version!a}: no version of Triton"
-        raise MetadataError(Diagnostic(problem, hint="--triton-version overrides it"))
-    return version
+        raise MetadataError(Diagnostic(problem, hint="--triton-version overrides it")) from None
 
 
 def _capability(machine: TritonTarget) -> int | None:

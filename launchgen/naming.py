@@ -6,6 +6,7 @@ user can collide with it.
 
 from __future__ import annotations
 
+import errno
 import keyword
 import re
 from collections.abc import Iterable
@@ -19,6 +20,18 @@ PREFIX_OBJECT: Final = "obj_"
 """An argument as a Python object."""
 PREFIX_SLOT: Final = "slot_"
 """The storage bits that the driver copies."""
+PREFIX_WIDE: Final = "wide_"
+"""A scalar that came from Python, before it is narrowed to storage bits."""
+PREFIX_COPY: Final = "copy_"
+"""The launcher's own copy of a struct or a tensor map."""
+
+FUNCTION: Final = "function"
+"""The launchers' own parameters, which templates read under these names; this one only where the
+caller hands the kernel over."""
+STREAM: Final = "stream"
+GRID: Final = "grid"
+"""In Python; in C it is three."""
+GRID_AXES: Final = ("grid_x", "grid_y", "grid_z")
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
@@ -82,6 +95,17 @@ _MACROS: Final = frozenset(
 )
 
 
+# Families of macros: limits and formats of the standard types, and what the headers define that
+# launchers include.
+_FAMILIES: Final = re.compile(
+    r"U?(INT|LONG|LLONG|SHRT|SCHAR|CHAR|SIZE|SSIZE|PTRDIFF|WCHAR|WINT|SIG_ATOMIC)\w*_(MAX|MIN|C|WIDTH)"
+    r"|(FLT|DBL|LDBL)_[A-Z0-9_]+|FP_(NAN|INFINITE|ZERO|SUBNORMAL|NORMAL)|(PRI|SCN)[diouxX][A-Z0-9]+"
+    r"|M_(E|LOG2E|LOG10E|LN2|LN10|PI|PI_2|PI_4|1_PI|2_PI|2_SQRTPI|SQRT2|SQRT1_2)"
+    r"|(RTLD|PTHREAD|SEEK|METH|Py)_\w+|Py[A-Z]\w*|_[A-Z]\w*",
+    re.ASCII,
+)
+
+
 def is_reserved_in_c(name: str) -> bool:
     """Return whether C, C++ or a common macro already uses ``name``.
 
@@ -90,7 +114,9 @@ def is_reserved_in_c(name: str) -> bool:
     """
     is_predefined = name.startswith("__") and name.endswith("__") and not name.endswith("___")
     is_own = name.startswith(("LG_", "LAUNCHGEN_")) and not name.endswith("_")
-    return name in _KEYWORDS or name in _MACROS or is_predefined or is_own
+    is_family = _FAMILIES.fullmatch(name) is not None and not name.endswith("_")
+    is_listed = name in _KEYWORDS or name in _MACROS or name in errno.errorcode.values()
+    return is_listed or is_predefined or is_own or is_family
 
 
 def is_reserved_in_python(name: str) -> bool:

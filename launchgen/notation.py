@@ -181,8 +181,12 @@ class Argument:
 
     def __str__(self) -> str:
         name = f"{self.name}: " if self.name else ""
-        hint = f":{self.hint.value}" if self.hint else ""
-        return f"{name}{self.type}{hint}"
+        return f"{name}{self.declared}"
+
+    @property
+    def declared(self) -> str:
+        """Type and hint as in a signature, without the name."""
+        return f"{self.type}:{self.hint.value}" if self.hint else str(self.type)
 
 
 def automatic_name(index: int) -> str:
@@ -206,6 +210,11 @@ class Signature:
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.arguments))
+
+
+def leaf_label(signature: Signature, path: tuple[int, ...]) -> str:
+    """Return the name of an argument or an element in words: ``n``, ``ptrs.1.0``."""
+    return ".".join((signature.names[path[0]], *map(str, path[1:])))
 
 
 class Leaf(NamedTuple):

@@ -2,7 +2,7 @@
 
 To add an option, add an entry to ``EMIT`` and a field to :class:`Emit`.  Their values stay text
 until :mod:`launchgen.cli` hands them to the module that knows what they mean, so that the help
-costs no more than click.
+costs no more than click.  The module is as long as the table is.
 """
 
 from __future__ import annotations
@@ -295,16 +295,22 @@ def _unknown_artifact(word: str) -> Diagnostic:
     return Diagnostic(f"unknown artifact '{word}'", hint=f"{near} {known}" if near else known)
 
 
-def command_words(ctx: click.Context, artifacts: tuple[Artifact, ...]) -> tuple[str, ...]:
+def command_words(
+    ctx: click.Context, artifacts: tuple[Artifact, ...], *, signature: str
+) -> tuple[str, ...]:
     """Return the command that makes the same output from the same files, in any folder.
 
     Options stand in the order of ``EMIT``, only those that are not the default, with file names
-    without folders.
+    without folders.  ``signature`` is the canonical form of one that was given as text: ASCII, and
+    the same for every way to write it.
     """
     words = [PROGRAM, "emit"]
     given = ctx.params | {"artifact": _spell_artifacts(artifacts)}
+    if not str(given["signature"]).startswith("@"):
+        given["signature"] = signature
     if given["kernel"] is not None:
-        words.append(os.path.basename(given["kernel"]))  # noqa: PTH119 - keeps any text
+        name = os.path.basename(given["kernel"])  # noqa: PTH119 - keeps any text
+        words.append(f"./{name}" if name.startswith("-") else name)
     for option in EMIT:
         if isinstance(option, Option) and option.reproduced and option.name is not None:
             words += _spell(option, given[option.name])
@@ -328,5 +334,5 @@ def _spell(option: Option, value: object) -> list[str]:
     if option.path:
         text = os.path.basename(text)  # noqa: PTH119
     elif text.startswith("@"):
-        text = "@" + os.path.basename(text)  # noqa: PTH119
+        text = "@" + os.path.basename(text[1:])  # noqa: PTH119
     return [option.opts[0], text]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from launchgen.abi import Slot, SlotRole
 from launchgen.naming import PREFIX_ARGUMENT, PREFIX_SLOT, CIdentifier, free_c_name
-from launchgen.plan import PlanParameter
+from launchgen.records import PlanParameter
+from launchgen.scalars import Kind
 from launchgen.signature import (
     BytesType,
     Constant,
@@ -18,20 +19,16 @@ from launchgen.signature import (
     Signature,
     TensorMapType,
     TupleType,
+    leaf_label,
     leaves,
 )
 
-_TENSOR_MAP: Final = (128, 64)
-"""Bytes and alignment of a tensor map's slot."""
-
 
 class _Passing(NamedTuple):
-    """How a value of a type goes from the caller to its slot."""
+    """How C writes a value of a type, from the caller to its slot."""
 
     public_c: str
     slot_c: str
-    size: int
-    align: int
     round_c: str = ""
 
 
@@ -42,7 +39,7 @@ def c_parameters(
 
     ``own`` are the names that the prototype already uses for the launcher's own parameters.
     """
-    passed = {slot.path for slot in kernel_slots if slot.role is SlotRole.ARGUMENT}
+    passed = {slot.path: slot for slot in kernel_slots if slot.role is SlotRole.ARGUMENT}
     taken = set(own)
     found = []
     for leaf in leaves(signature):
@@ -51,20 +48,14 @@ def c_parameters(
         label = leaf_label(signature, leaf.path)
         public = free_c_name(label.replace(".", "_"), taken=taken)
         taken.add(public)
-        found.append(_parameter(leaf, label, public, is_passed=leaf.path in passed))
+        found.append(_parameter(leaf, label, public, passed.get(leaf.path)))
     return tuple(found)
 
 
-def leaf_label(signature: Signature, path: tuple[int, ...]) -> str:
-    """Return a leaf's name in the signature's words: ``n``, ``ptrs.1.0``."""
-    return ".".join((signature.names[path[0]], *map(str, path[1:])))
-
-
-def _parameter(leaf: Leaf, label: str, public: CIdentifier, *, is_passed: bool) -> PlanParameter:
+def _parameter(leaf: Leaf, label: str, public: CIdentifier, slot: Slot | None) -> PlanParameter:
     argument = leaf.argument
     passing = _passing(leaf)
-    hint = f":{argument.hint.value}" if argument.hint else ""
-    declared = f"{argument.type}{hint}"
+    declared = argument.declared
     return PlanParameter(
         label=label,
         index=leaf.path[0],
@@ -81,13 +72,15 @@ def _parameter(leaf: Leaf, label: str, public: CIdentifier, *, is_passed: bool) 
         is_struct=isinstance(argument.type, BytesType),
         is_tensor_map=isinstance(argument.type, TensorMapType),
         is_memory=isinstance(argument.type, BytesType | TensorMapType),
-        size=passing.size,
-        align=passing.align,
+        size=slot.size if slot else 0,
+        align=slot.align if slot else 0,
         rounds=bool(passing.round_c),
         round_c=passing.round_c,
-        is_passed=is_passed,
+        is_passed=slot is not None,
         is_divisible=argument.hint is Hint.DIVISIBLE_BY_16,
         is_one=argument.hint is Hint.EQUALS_1,
+        is_signed=isinstance(argument.type, ScalarType)
+        and argument.type.scalar.kind is Kind.SIGNED,
     )
 
 
@@ -97,18 +90,14 @@ def _passing(leaf: Leaf) -> _Passing:
         case PointerType():
             pointee = kind.pointee.pointee_c if kind.depth == 1 else "void"
             const = "const " * kind.read_only
-            return _Passing(f"{const}{pointee} *", "uint64_t ", 8, 8)
+            return _Passing(f"{const}{pointee} *", "uint64_t ")
         case ScalarType(scalar):
             return _Passing(
                 f"{scalar.carrier_c} ",
                 f"{scalar.storage_c} ",
-                scalar.size,
-                scalar.size,
                 scalar.round_c,
             )
-        case BytesType(size, align):
-            return _Passing("const void *", "const void *", size, align)
-        case TensorMapType():
-            return _Passing("const void *", "const void *", *_TENSOR_MAP)
+        case BytesType() | TensorMapType():
+            return _Passing("const void *", "const void *")
         case Constant() | DescriptorType() | TupleType():
             raise AssertionError(f"not a parameter: {kind}")

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from launchgen.abi import Slot, SlotRole, slots, total_bytes
+from launchgen.abi import Slot, SlotRole, has_oversized_shared, slots
 from launchgen.diagnostics import Diagnostic, UnsupportedError
 from launchgen.example import example_call, example_grid
 from launchgen.fragments import resolve
 from launchgen.metadata import LaunchMetadata
-from launchgen.naming import PREFIX_INTERNAL, CIdentifier
-from launchgen.parameters import c_parameters, leaf_label
-from launchgen.plan import (
-    Banner,
+from launchgen.naming import FUNCTION, GRID_AXES, PREFIX_INTERNAL, STREAM, CIdentifier
+from launchgen.parameters import c_parameters
+from launchgen.provenance import make_banner
+from launchgen.pyplan import plan_python
+from launchgen.records import (
     LaunchPlan,
     PlanAttribute,
     PlanDeclaration,
@@ -25,16 +26,20 @@ from launchgen.plan import (
     PlanScratch,
     PlanSlot,
 )
-from launchgen.pyplan import plan_python
 from launchgen.scalars import Scalar
-from launchgen.signature import DescriptorType, PointerType, ScalarType, Signature, leaves
+from launchgen.signature import (
+    DescriptorType,
+    PointerType,
+    ScalarType,
+    Signature,
+    leaf_label,
+    leaves,
+)
 from launchgen.sources import Image, KernelSource
 from launchgen.targets import Target
 
 INLINE_BYTES: Final = 8 * 1024
 """Images up to this size are printed into the source; measured by ``benchmarks/embed.py``."""
-
-_BANNER_WIDTH: Final = 80
 
 _SCRATCH: Final = {
     SlotRole.GLOBAL_SCRATCH: "global_scratch",
@@ -85,8 +90,7 @@ def make_plan(
     return LaunchPlan(
         name=source.name,
         guard=CIdentifier(f"LAUNCHGEN_{source.name}_H"),
-        banner=_banner(source, target, command, version),
-        target=target.name,
+        banner=make_banner(source, target, command=command, version=version),
         limits=_plan_limits(target),
         kernel=_plan_kernel(source.name, metadata, target),
         image=_plan_image(source.image, source.name, target, standalone=standalone),
@@ -106,9 +110,7 @@ def make_plan(
         null_slots=tuple(_null_slots(kernel_slots, scratch)),
         slots=tuple(_plan_slots(kernel_slots, parameters)),
         has_slots=bool(kernel_slots),
-        has_hints=has_hints,
         uses_memcpy=any(p.rounds for p in parameters),
-        slot_bytes=total_bytes(kernel_slots),
         example=example,
         example_x=example_x,
         example_y=example_y,
@@ -140,9 +142,9 @@ def _refuse_descriptors(signature: Signature) -> None:
 
 def _own_parameters(has_image: bool) -> tuple[PlanDeclaration, ...]:
     """Return the C launcher's own parameters, which stand before the kernel's."""
-    function = () if has_image else (_own("void *", "function"),)
-    grid = (_own("uint32_t ", f"grid_{axis}") for axis in "xyz")
-    return (*function, _own("void *", "stream"), *grid)
+    function = () if has_image else (_own("void *", FUNCTION),)
+    grid = (_own("uint32_t ", name) for name in GRID_AXES)
+    return (*function, _own("void *", STREAM), *grid)
 
 
 def _own(type_c: str, name: str) -> PlanDeclaration:
@@ -218,23 +220,14 @@ def _plan_kernel(name: str, metadata: LaunchMetadata, target: Target) -> PlanKer
         cluster_z=metadata.cluster[2],
         cluster_size=metadata.cluster_size,
         grid_counts_clusters=metadata.grid_counts_clusters,
-        has_clusters=metadata.cluster_size > 1,
         attributes=attributes,
         has_attributes=bool(attributes),
     )
 
 
-# Source: triton/backends/nvidia/driver.c, 3.8.0, `_launch` and `loadBinary`.
-_OVERSIZED_SINCE: Final = (3, 8)
-
-
 def _is_oversized(metadata: LaunchMetadata, target: Target) -> bool:
-    version = metadata.triton_version
-    return (
-        metadata.shared > target.largest_shared
-        and version is not None
-        and version >= _OVERSIZED_SINCE
-    )
+    is_large = metadata.shared > target.largest_shared
+    return is_large and has_oversized_shared(metadata.triton_version)
 
 
 def _attributes(metadata: LaunchMetadata, *, is_oversized: bool) -> Iterator[PlanAttribute]:
@@ -273,34 +266,6 @@ def _unhinted(signature: Signature) -> Iterator[str]:
             yield leaf_label(signature, leaf.path)
 
 
-def _banner(source: KernelSource, target: Target, command: str, version: str | None) -> Banner:
-    first, *rest = _wrap(source.name, source.signature)
-    return Banner(
-        signature=first,
-        signature_rest=tuple(rest),
-        target=target.name,
-        sources=tuple(f"{file.name}  sha256:{file.sha256}" for file in source.inputs),
-        regenerate=command,
-        version=version or "",
-        has_version=version is not None,
-    )
-
-
-def _wrap(name: str, signature: Signature) -> list[str]:
-    """Return ``name(arguments)`` in lines that end behind an argument where they are full."""
-    lines = [f"{name}("]
-    for index, argument in enumerate(signature.arguments):
-        comma = "," if index + 1 < len(signature.arguments) else ""
-        word = f"{argument}{comma}"
-        if len(lines[-1]) + 1 + len(word) > _BANNER_WIDTH:
-            lines.append(word)
-        else:
-            space = "" if index == 0 else " "
-            lines[-1] += f"{space}{word}"
-    lines[-1] += ")"
-    return lines
-
-
 def _core_fragments(source: KernelSource, target: Target, *, has_hints: bool) -> tuple[str, ...]:
     loading = _loading_fragments(source, target)
     hints = ("hints",) if has_hints else ()
@@ -315,9 +280,9 @@ def _loading_fragments(source: KernelSource, target: Target) -> tuple[str, ...]:
     if source.image is not None:
         # Any shared memory: with the kernel's static use, which the image knows, it may be much.
         needs = is_large_cluster or metadata.shared > 0
-        return ("image", "image_prepare" if needs else "image_as_is")
+        return ("image", "prepare" if needs else "as_is")
     needs = is_large_cluster or metadata.shared > target.default_shared
-    return ("handle", "handle_prepare" if needs else "handle_as_is")
+    return ("handle_prepared",) if needs else ("handle",)
 
 
 def _python_fragments(

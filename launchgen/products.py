@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from launchgen.artifacts import Artifact, Face
 from launchgen.naming import CIdentifier
-from launchgen.plan import LaunchPlan, PlanBuild, PlanProduct
+from launchgen.records import LaunchPlan, PlanBuild, PlanProduct
 
 
 def plan_build(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> PlanBuild:
@@ -28,7 +28,7 @@ def _products(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> Iterator[Pla
         outputs = tuple(output.file.format(name=plan.name) for output in artifact.outputs)
         companions = tuple(name.format(name=plan.name) for name in face.companions)
         sources = (*(name for name in outputs if name.endswith(".c")), *companions)
-        headers = tuple(name for name in emitted if name.endswith(".h"))
+        headers = tuple(n for n in emitted if n.endswith(".h") and face.uses_headers)
         yield PlanProduct(
             summary=face.summary,
             make_file=_file(plan, face, "$(SUFFIX)"),

@@ -6,9 +6,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from launchgen.metadata import LaunchMetadata
-from launchgen.naming import PREFIX_OBJECT, CIdentifier, free_python_name
-from launchgen.parameters import leaf_label
-from launchgen.plan import (
+from launchgen.naming import (
+    FUNCTION,
+    GRID,
+    PREFIX_COPY,
+    PREFIX_OBJECT,
+    PREFIX_WIDE,
+    STREAM,
+    CIdentifier,
+    free_python_name,
+)
+from launchgen.records import (
     PlanAllocation,
     PlanConversion,
     PlanEntry,
@@ -28,10 +36,10 @@ from launchgen.signature import (
     Signature,
     TensorMapType,
     TupleType,
+    leaf_label,
 )
 
-_POINTER = "lg_pointer_from_object"
-_OWN = ("grid", "stream", "function")
+_OWN = (GRID, STREAM, FUNCTION)
 """Names that no argument may have, whether this module uses them or not."""
 
 
@@ -55,17 +63,21 @@ def plan_python(
 
     ``parameters`` are those of the C launcher, in the order of the signature's leaves.
     """
-    own = _OWN[:2] if has_image else (_OWN[2], *_OWN[:2])
+    own = (GRID, STREAM) if has_image else (FUNCTION, GRID, STREAM)
     nodes = tuple(_nodes(signature.arguments, (), len(own)))
-    keywords = (*_own_keywords(own), *_keywords(signature))
+    own_keywords = tuple(_own_keywords(own))
+    by_name = tuple(_keywords(signature))
+    keywords = (*own_keywords, *by_name)
     required = max(i for i, keyword in enumerate(keywords) if not keyword.is_constant) + 1
     entries = tuple(_entries(signature, nodes))
     return PlanPython(
         keywords=keywords,
+        own=own_keywords,
+        by_name=by_name,
         count=len(keywords),
         required=required,
-        grid=own.index("grid"),
-        stream=own.index("stream"),
+        grid=own.index(GRID),
+        stream=own.index(STREAM),
         arguments=tuple(map(str, signature.arguments)),
         has_arguments=bool(signature.arguments),
         entries=entries,
@@ -111,7 +123,7 @@ def _array(path: tuple[int, ...]) -> CIdentifier:
 
 
 def _own_keywords(own: tuple[str, ...]) -> Iterator[PlanKeyword]:
-    hints = {"grid": "_Grid", "stream": "_Stream", "function": "int"}
+    hints = {GRID: "_Grid", STREAM: "_Stream", FUNCTION: "int"}
     for name in own:
         yield PlanKeyword(
             name=CIdentifier(name), hint=hints[name], is_constant=False, is_trailing=False
@@ -153,10 +165,9 @@ def _stub_type(argument: Argument) -> str:
 
 def _entries(signature: Signature, nodes: tuple[_Node, ...]) -> Iterator[PlanEntry]:
     for node in nodes:
-        hint = f":{node.argument.hint.value}" if node.argument.hint else ""
         yield PlanEntry(
             place=f"argument {node.path[0]} '{leaf_label(signature, node.path)}'",
-            type=f"{node.argument.type}{hint}",
+            type=node.argument.declared,
         )
 
 
@@ -187,8 +198,8 @@ def _conversions(
             parameter=parameter,
             object=node.object,
             entry=entry,
-            wide=CIdentifier(f"wide_{parameter.public}"),
-            storage=CIdentifier(f"copy_{parameter.public}"),
+            wide=CIdentifier(f"{PREFIX_WIDE}{parameter.public}"),
+            storage=CIdentifier(f"{PREFIX_COPY}{parameter.public}"),
             wide_c=scalar.python_wide_c if scalar else "",
             convert_c=scalar.python_convert_c if scalar else "",
             limits_c=scalar.python_limits_c if scalar else "",

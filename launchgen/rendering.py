@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import os
-import pickle
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
+from functools import lru_cache
 
 import jinja2
-import jinja2.bccache
-import jinja2.compiler
-import jinja2.lexer
-import jinja2.parser
 from msgspec import Struct
 
-from launchgen import filters
 from launchgen.artifacts import Artifact
 from launchgen.filters import FILTERS
-from launchgen.plan import LaunchPlan
 from launchgen.products import plan_build
+from launchgen.records import LaunchPlan
 
 
 class GeneratedFile(Struct, frozen=True):
@@ -45,15 +35,17 @@ class GeneratedFiles(Struct, frozen=True):
 
 
 def render(
-    plan: LaunchPlan, *, artifacts: tuple[Artifact, ...], cache_folder: Path | None = None
+    plan: LaunchPlan,
+    *,
+    artifacts: tuple[Artifact, ...],
+    cache: jinja2.BytecodeCache | None = None,
 ) -> GeneratedFiles:
     """Render every output of the artifacts, in the order of their table.
 
     A standalone plan's headers are not rendered: its sources contain them.  Templates compiled to
-    Python's bytecode are kept in ``cache_folder``, which is made if need be: with them a whole
-    ``launchgen emit`` takes half the time.  The files are the same with any cache or none.
+    Python's bytecode may come from ``cache``; the files are the same with any cache or none.
     """
-    environment = _environment(cache_folder)
+    environment = _environment(cache)
     return GeneratedFiles(
         (*_copies(plan, artifacts), *_outputs(plan, artifacts, environment=environment))
     )
@@ -92,38 +84,8 @@ def _finalize(value: object) -> object:
     return value
 
 
-class _CompiledTemplates(jinja2.FileSystemBytecodeCache):
-    """Jinja's own cache, for which a folder that cannot be used is no error."""
-
-    def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
-            super().load_bytecode(bucket)
-
-    def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        with contextlib.suppress(OSError):
-            super().dump_bytecode(bucket)
-
-
-# What a template is compiled with; Jinja itself notices when the template's text has changed.
-_COMPILERS = (jinja2.compiler.__file__, jinja2.lexer.__file__, jinja2.parser.__file__)
-
-
-def _compiled_templates(folder: Path) -> jinja2.BytecodeCache | None:
-    """Return the cache in ``folder``, or None where it is not ours: what is in it is executed."""
-    digest = hashlib.sha256()
-    for path in (*_COMPILERS, __file__, filters.__file__):
-        digest.update(Path(path).read_bytes())
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if folder.stat().st_uid != os.getuid():
-            return None
-    except OSError:
-        return None
-    return _CompiledTemplates(str(folder), f"template-{digest.hexdigest()[:20]}-%s.bin")
-
-
-@cache
-def _environment(cache_folder: Path | None) -> jinja2.Environment:
+@lru_cache(maxsize=4)
+def _environment(cache: jinja2.BytecodeCache | None) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("launchgen"),
         undefined=jinja2.StrictUndefined,
@@ -132,7 +94,7 @@ def _environment(cache_folder: Path | None) -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
         finalize=_finalize,
-        bytecode_cache=None if cache_folder is None else _compiled_templates(cache_folder),
+        bytecode_cache=cache,
     )
     environment.filters.update(FILTERS)
     return environment

@@ -30,6 +30,7 @@ from launchgen.notation import (
     Type,
     Unknown,
     automatic_name,
+    leaf_label,
     leaves,
 )
 from launchgen.readers import (
@@ -61,6 +62,7 @@ __all__ = [
     "Unknown",
     "automatic_name",
     "is_reserved",
+    "leaf_label",
     "leaves",
     "parse",
 ]

@@ -1,7 +1,7 @@
-"""THE table of GPU targets, one row each.
+"""THE table of GPU targets, one row each; there is one target so far.
 
-To add a target, add a row and the shim it names in ``templates/runtime/``; the shim defines the
-same functions as every other target's (a test compares them).
+To add a target, add a row and the fragments it names in ``templates/runtime/``: they declare what
+the rest of the runtime calls of the driver, ``lg_cuda``, which is where a second target begins.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ class Target:
     """Greatest grid size along x, y and z, in blocks."""
     portable_cluster: int
     """Most blocks of a cluster that every device of the target accepts."""
+    most_cluster: int
+    """Most blocks of a cluster that a kernel can ask some device for."""
     default_shared: int
     """Dynamic shared memory that a launch gets without asking; more needs an opt-in."""
     largest_shared: int
@@ -34,16 +36,16 @@ class Target:
     parameter_bytes: int
     """Most bytes of a kernel's parameter list on any device."""
     large_parameter_bytes: int
-    """The same where ``large_parameters`` names device and driver."""
-    large_parameters: str
-    """What a parameter list above ``parameter_bytes`` needs, in words."""
+    """The same from capability ``large_parameters_since`` on, with a driver that is new enough."""
+    large_parameters_since: int
+    """Capability, as in 70 for 7.0."""
     fragments: tuple[str, ...]
     """Runtime fragments that declare and find its driver."""
 
 
 _ROWS: Final = (
     # Limits: CUDA C++ Programming Guide, "Compute Capabilities"; the parameter list's size:
-    # CUDA 12.1 release notes (32,764 bytes on sm_70 and newer).
+    # CUDA 12.1 release notes (32,764 bytes on sm_70 and newer, with driver R530 or newer).
     Target(
         name="cuda",
         image_suffix=".cubin",
@@ -51,11 +53,12 @@ _ROWS: Final = (
         max_threads=1024,
         grid_limits=(2**31 - 1, 65535, 65535),
         portable_cluster=8,
+        most_cluster=16,
         default_shared=48 * 1024,
         largest_shared=228 * 1024,
         parameter_bytes=4352,
         large_parameter_bytes=32764,
-        large_parameters="sm_70 or newer and a driver of CUDA 12.1 (R530) or newer",
+        large_parameters_since=70,
         fragments=("cuda_types", "cuda_driver"),
     ),
 )

@@ -1,6 +1,6 @@
 """Finds compilers and headers, and compiles what was emitted.
 
-This is the only module that starts a process.
+This is the only module that starts a process, which is why it is one and a long one.
 
 Compilers run in the folder itself, so that a source finds the image beside it, and write to a
 temporary name: whoever loads a library while it is built anew has the old one or the new one.
@@ -13,12 +13,14 @@ import contextlib
 import json
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from launchgen.artifacts import ARTIFACTS, Face
 from launchgen.atomic import temporary_path
@@ -28,6 +30,9 @@ from launchgen.diagnostics import BuildError, Diagnostic
 _COMPILERS: Final = ("cc", "gcc", "clang")
 """Tried in this order where ``CC`` says nothing."""
 _NVCC: Final = "nvcc"
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+T = TypeVar("T")
 
 _ASK_PYTHON: Final = """
 import json, sys, sysconfig
@@ -266,7 +271,7 @@ def run_build(build: Build, *, parallel: int, progress: Callable[[Step], None]) 
     What can be compiled is, even where something else cannot: then BuildError names every
     failure, with what the compiler said.
     """
-    steps = asyncio.run(_run_all(build.jobs, parallel=parallel, progress=progress))
+    steps = _run_to_end(_run_all(build.jobs, parallel=parallel, progress=progress))
     failed = (
         Diagnostic(
             f"{step.product}: {Path(step.command[0]).name} failed with status {step.status}\n"
@@ -279,6 +284,41 @@ def run_build(build: Build, *, parallel: int, progress: Callable[[Step], None]) 
     if findings:
         raise BuildError(*findings)
     return steps
+
+
+def _run_to_end(work: Coroutine[None, None, T]) -> T:
+    """Run a coroutine; a signal that ends the process cancels it first, so that it cleans up."""
+    if threading.current_thread() is not threading.main_thread():
+        return asyncio.run(work)
+    arrived: list[int] = []
+    old = {number: signal.getsignal(number) for number in _ENDING}
+
+    async def guarded() -> T:
+        task = asyncio.ensure_future(work)
+
+        def end(number: int) -> None:
+            arrived.append(number)
+            task.cancel()
+
+        for number in _ENDING:
+            asyncio.get_running_loop().add_signal_handler(number, end, number)
+        return await task
+
+    try:
+        return asyncio.run(guarded())
+    except asyncio.CancelledError:
+        # The handlers that were there before decide how the process ends.
+        _restore(old)
+        for number in arrived:
+            signal.raise_signal(number)
+        raise
+    finally:
+        _restore(old)
+
+
+def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 async def _run_all(

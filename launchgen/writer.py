@@ -134,8 +134,13 @@ def single(files: GeneratedFiles) -> bytes:
 
 
 def output_paths(files: GeneratedFiles, folder: str) -> tuple[str, ...]:
-    """Return the path of each file, joined to ``folder`` as it was given."""
-    return tuple(os.path.join(folder, file.name) for file in files.files)  # noqa: PTH118 - keeps "./"
+    """Return the path of each file, joined to ``folder`` as it was given.
+
+    Images stand last, whose presence depends on their size: build systems tell a rule by its first
+    output.
+    """
+    ordered = sorted(files.files, key=lambda file: file.copied)
+    return tuple(os.path.join(folder, file.name) for file in ordered)  # noqa: PTH118 - keeps "./"
 
 
 def depfile_text(outputs: Iterable[str], inputs: Iterable[str]) -> bytes:

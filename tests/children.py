@@ -109,8 +109,9 @@ def outcomes(
 def _outcome(process: Process, symbol: str, nth: int, code: int) -> Outcome:
     driver = process.driver
     current = driver.current_context
-    # The launcher looks for a context after a launch with 201 and tries again.
-    driver.fail(symbol, code, nth=nth, times=2 if code == 201 and "Launch" in symbol else 1)
+    # Where these say that there is no context, the launcher looks for one and tries again.
+    asks_again = symbol == "cuCtxGetDevice" or "Launch" in symbol
+    driver.fail(symbol, code, nth=nth, times=2 if code == 201 and asks_again else 1)
     status = process.launch()
     text = process.launcher.error
     calls = driver.calls

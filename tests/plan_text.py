@@ -11,7 +11,7 @@ import msgspec
 
 from launchgen import rendering
 from launchgen.cli import main
-from launchgen.plan import LaunchPlan
+from launchgen.records import LaunchPlan
 from tests.golden import Case
 
 

@@ -28,8 +28,8 @@ from typing import Any, Final
 
 from launchgen.artifacts import ARTIFACTS
 from launchgen.metadata import Overrides
-from launchgen.plan import LaunchPlan
 from launchgen.planning import make_plan
+from launchgen.records import LaunchPlan
 from launchgen.rendering import render
 from launchgen.sources import read_kernel
 from launchgen.targets import TARGETS

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import TypeGuard, get_args, get_origin, get_type_hints
 
 import jinja2
+import msgspec
 import pytest
 from jinja2 import nodes
 
 import launchgen
+from launchgen import records
 from launchgen.artifacts import ARTIFACTS
 from launchgen.filters import FILTERS
 from launchgen.scalars import SPELLINGS
@@ -19,43 +24,12 @@ PACKAGE = Path(launchgen.__file__).parent
 MODULES = sorted(PACKAGE.glob("*.py"))
 TEMPLATES = sorted((PACKAGE / "templates").rglob("*.jinja"))
 
-# A module imports only from lower numbers.  Whole numbers are ARCHITECTURE's; what stands between
-# them was split off, and the entry points come last.
-RANKS = {
-    "diagnostics": 0.0,
-    "naming": 0.0,
-    "literals": 0.0,
-    "tokens": 0.0,
-    "fragments": 0.0,
-    "scalars": 1.0,
-    "plan": 1.0,
-    "atomic": 1.0,
-    "banner": 1.0,
-    "cursor": 1.0,
-    "triton_json": 1.0,
-    "notation": 1.3,
-    "readers": 1.6,
-    "signature": 2.0,
-    "targets": 2.0,
-    "artifacts": 2.0,
-    "metadata": 2.5,
-    "options": 2.5,
-    "abi": 3.0,
-    "sources": 4.0,
-    "parameters": 4.0,
-    "pyplan": 4.5,
-    "example": 4.5,
-    "planning": 5.0,
-    "products": 6.0,
-    "filters": 6.0,
-    "rendering": 7.0,
-    "writer": 8.0,
-    "toolchain": 8.0,
-    "cli": 9.0,
-    "testing": 9.0,
-    "__init__": 10.0,
-    "__main__": 10.0,
-}
+ROOT = PACKAGE.parent
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+# The table in CONTRIBUTING.md: a module imports only from lower numbers.
+ROWS = re.findall(r"^\| (\d+) \| (.+?) \|", CONTRIBUTING, re.MULTILINE)
+RANKS = {name: int(rank) for rank, names in ROWS for name in re.findall(r"`(\w+)`", names)}
 
 TABLES = {"scalars": SPELLINGS, "targets": TARGETS, "artifacts": ARTIFACTS}
 
@@ -91,13 +65,83 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_a_module_imports_only_from_lower_ranks(path: Path) -> None:
-    assert path.stem in RANKS, f"give {path.name} a rank"
+    assert path.stem in RANKS, f"give {path.name} a rank in CONTRIBUTING.md"
     wrong = {
         name: RANKS.get(name)
         for name in imported(parsed(path))
-        if RANKS.get(name, 99.0) >= RANKS[path.stem]
+        if RANKS.get(name, 99) >= RANKS[path.stem]
     }
     assert wrong == {}, f"{path.name} has rank {RANKS[path.stem]}"
+
+
+def test_the_table_of_modules_lists_each_once() -> None:
+    listed = [name for _, names in ROWS for name in re.findall(r"`(\w+)`", names)]
+    assert sorted(listed) == sorted([*(path.stem for path in MODULES), "testing"])
+
+
+def test_the_table_of_tests_names_every_file() -> None:
+    cells = re.findall(r"^\| (`test_.+?) \|", CONTRIBUTING, re.MULTILINE)
+    patterns = [name for cell in cells for name in re.findall(r"`(\w+\*?)`", cell)]
+    files = {path.stem for path in (ROOT / "tests").glob("test_*.py")}
+    matched = {pattern: set(fnmatch.filter(files, pattern)) for pattern in patterns}
+    assert [pattern for pattern, found in matched.items() if not found] == []
+    assert set().union(*matched.values()) == files
+
+
+def test_make_golden_runs_every_test_that_keeps_its_output() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    keeping = {
+        path.name
+        for path in (ROOT / "tests").glob("test_*.py")
+        if re.search(r"^from syrupy", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert keeping == set(re.findall(r"tests/(test_\w+\.py)", makefile))
+
+
+# --- records -----------------------------------------------------------------------------------
+
+# What a file of Triton's says, what a library's caller is told, and what tests compare with real
+# images: launchgen itself has no use for it yet.
+UNREAD = {
+    *(f"TensorDescriptorMeta.{name}" for name in ("swizzle", "elem_size", "elem_type")),
+    *("TensorDescriptorMeta.fp4_padded", "Report.unchanged", "Slot.pointer", "Slot.part"),
+}
+
+
+ANYTHING = {r"\w+(?:\(\w*\))?"}
+
+
+def is_record(value: object) -> TypeGuard[type[msgspec.Struct]]:
+    return isinstance(value, type) and issubclass(value, msgspec.Struct)
+
+
+def holders() -> dict[object, set[str]]:
+    """Return what a plan's records are called where they are read."""
+    found: dict[object, set[str]] = {records.LaunchPlan: {"plan"}, records.PlanBuild: {"build"}}
+    for owner in filter(is_record, vars(records).values()):
+        for name, hint in get_type_hints(owner).items():
+            # An element of a tuple has whatever name a loop gives it.
+            called = ANYTHING if get_origin(hint) is tuple else {name}
+            for held in (hint, *get_args(hint)):
+                found.setdefault(held, set()).update(called)
+    return found
+
+
+def test_every_field_of_a_record_is_read() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in (*TEMPLATES, *MODULES))
+    called = holders()
+    modules = [import_module(f"launchgen.{path.stem}") for path in MODULES if path.stem[0] != "_"]
+    unread = {
+        f"{record.__name__}.{field}"
+        for module in modules
+        for record in filter(is_record, vars(module).values())
+        for field in record.__struct_fields__
+        if not re.search(rf"\b({'|'.join(called.get(record, ANYTHING))})\.{field}\b", text)
+    }
+    assert unread == UNREAD
+
+
+# --- processes and tables ----------------------------------------------------------------------
 
 
 def test_only_the_toolchain_starts_processes() -> None:

@@ -246,13 +246,13 @@ def test_a_null_function_is_refused(host: Host, face: Face) -> None:
 
 @pytest.mark.parametrize("function", [None, "x", 1.0, object()], ids=type)
 def test_a_function_is_an_int(host: Host, function: Any) -> None:
-    with pytest.raises(TypeError, match=r"^k: function must be an int handle, got "):
+    with pytest.raises(TypeError, match=r"^k: function \(int\): expected an int handle, got "):
         host.module(SIMPLE).launch(function, 1, None, 5)
 
 
 @pytest.mark.parametrize("function", [-1, 2**64])
 def test_a_function_has_64_bits(host: Host, function: Any) -> None:
-    with pytest.raises(OverflowError, match=r"^k: function is no 64-bit handle: "):
+    with pytest.raises(OverflowError, match=r"^k: function \(int\): .* is no 64-bit handle$"):
         host.module(SIMPLE).launch(function, 1, None, 5)
 
 
@@ -317,7 +317,7 @@ def test_objects_tell_their_stream(host: Host) -> None:
 )
 def test_what_is_no_stream_is_refused_with_its_type(host: Host, stream: Any) -> None:
     text = host.refusal(Face.PYTHON, SIMPLE, 1, stream, (5,), raises=TypeError)
-    assert "stream must be an int, None, or have __cuda_stream__ or cuda_stream" in text
+    assert "expected an int, None, or an object with __cuda_stream__ or cuda_stream" in text
     assert text.endswith(f"of type {type(stream).__name__}")
 
 
@@ -325,7 +325,8 @@ def test_what_is_no_stream_is_refused_with_its_type(host: Host, stream: Any) -> 
 def test_a_stream_has_64_bits(host: Host, handle: int) -> None:
     for stream in (handle, CudaStream((0, handle)), TorchStream(handle)):
         text = host.refusal(Face.PYTHON, SIMPLE, 1, stream, (5,), raises=OverflowError)
-        assert text == f"k: stream is no 64-bit handle: {handle}"
+        assert text.startswith("k: stream ("), text
+        assert text.endswith(f"{handle} is no 64-bit handle")
 
 
 @pytest.mark.parametrize("make", [CudaStream, TorchStream])

@@ -66,7 +66,7 @@ def test_grid2_an_empty_grid_needs_neither_driver_nor_context_nor_scratch(host: 
 )
 def test_grid3_a_negative_size_is_refused_by_python(host: Host, grid: Any) -> None:
     text = host.refusal(Face.PYTHON, PLAIN, grid, None, (5,))
-    assert "is negative: -" in text
+    assert text.endswith(" is negative")
 
 
 def test_grid3_a_negative_size_is_too_large_in_c(host: Host) -> None:
@@ -90,7 +90,7 @@ def test_a_size_beyond_the_limits_is_refused(host: Host, face: Face, grid: Grid)
 
 @pytest.mark.parametrize("grid", [2**32, (1, 2**32), (1, 1, 2**64), 2**200], ids=str)
 def test_a_size_beyond_32_bits_is_refused_by_python(host: Host, grid: Any) -> None:
-    assert "is too large: " in host.refusal(Face.PYTHON, PLAIN, grid, None, (5,))
+    assert " is too large" in host.refusal(Face.PYTHON, PLAIN, grid, None, (5,))
 
 
 class Index:
@@ -126,7 +126,7 @@ def test_grid7_sizes_left_out_are_1(host: Host, grid: Any, expected: Grid) -> No
 @pytest.mark.parametrize("grid", [(), [], (1, 1, 1, 1), [1] * 5], ids=repr)
 def test_grid7_a_grid_has_one_to_three_sizes(host: Host, grid: Any) -> None:
     text = host.refusal(Face.PYTHON, PLAIN, grid, None, (5,))
-    assert text.endswith(f"grid must have one to three sizes, got {len(grid)}")
+    assert text.endswith(f"expected one to three sizes, got {len(grid)}")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_grid7_a_grid_has_one_to_three_sizes(host: Host, grid: Any) -> None:
 def test_what_is_no_size_is_refused(host: Host, grid: Any) -> None:
     text = host.refusal(Face.PYTHON, PLAIN, grid, None, (5,), raises=TypeError)
     assert "grid" in text
-    assert "must be an int" in text
+    assert "expected an int" in text
 
 
 class Failing:

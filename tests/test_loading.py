@@ -77,7 +77,6 @@ def test_a_first_launch_asks_for_nothing_that_it_does_not_need(driver: Recording
     assert names(driver) == [
         "cuInit",
         "cuDeviceGetCount",
-        "cuCtxGetCurrent",
         "cuCtxGetDevice",
         "cuLibraryLoadData",
         "cuLibraryGetKernel",
@@ -366,7 +365,7 @@ def test_a_stream_of_another_context_of_the_device_is_fine(two: RecordingDriver)
 def test_a_stream_that_is_none_is_reported(two: RecordingDriver) -> None:
     launcher = c_library("add").fresh()
     assert launcher.launch(stream=0xDEAD0) == 400
-    assert "cuStreamGetCtx failed: CUDA_ERROR_INVALID_HANDLE (400)" in launcher.error
+    assert "cuStreamGetDevice failed: CUDA_ERROR_INVALID_HANDLE (400)" in launcher.error
 
 
 def test_a_single_device_is_not_asked_for_its_streams(driver: RecordingDriver) -> None:

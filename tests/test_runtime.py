@@ -49,6 +49,13 @@ def test_no_launcher_name_can_collide_with_the_runtime() -> None:
         assert not clashes, name
 
 
+def test_no_export_can_collide_with_the_runtime() -> None:
+    exported = re.compile(r"lg(_\w+)?_(launch|load|unload|error|scratch_size)")
+    for name in FRAGMENTS:
+        clashes = {word for word in defined(name) if exported.fullmatch(word)}
+        assert not clashes, f"{name}: a launcher may have a name that makes one of {clashes}"
+
+
 def test_names_of_the_runtime_have_the_house_prefix() -> None:
     for name in FRAGMENTS:
         text = (RUNTIME / f"{name}.c").read_text()

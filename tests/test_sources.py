@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from launchgen import sources
+from launchgen import inputs, sources
 from launchgen.diagnostics import (
     InputError,
     LaunchgenError,
@@ -22,9 +22,10 @@ from launchgen.diagnostics import (
     UnsupportedError,
     UsageError,
 )
+from launchgen.inputs import InputFile
 from launchgen.metadata import Overrides
 from launchgen.signature import parse
-from launchgen.sources import InputFile, KernelSource, read_kernel
+from launchgen.sources import KernelSource, read_kernel
 from launchgen.targets import TARGETS
 from tests.zoo import KERNELS, Kernel
 
@@ -419,7 +420,7 @@ def test_name8_images_of_any_size_are_read(
 def test_text_beyond_the_limit_is_refused(entry: Path, option: str, tmp_path: Path) -> None:
     huge = tmp_path / "huge"
     huge.touch()
-    os.truncate(huge, sources.MOST_TEXT + 1)
+    os.truncate(huge, inputs.MOST_TEXT + 1)
     value = {"metadata": huge, "signature_text": f"@{huge}"}[option]
     assert f"error: {huge}: has more than 16 MiB" in refusal(InputError, entry, **{option: value})
 

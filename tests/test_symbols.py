@@ -116,7 +116,7 @@ def test_name1_an_object_defines_no_global_name_but_the_documented_ones() -> Non
     cc(emitted.folder, "-std=c11", "-c", "matmul.c", "-o", "matmul.o")
     # The included image has a label, hidden from other libraries, with the launcher's name in it.
     names = symbols(emitted.folder / "matmul.o", "-g")
-    assert names == {*(f"matmul_{name}" for name in FUNCTIONS), "lg_image_matmul"}
+    assert names == {*(f"matmul_{name}" for name in FUNCTIONS), "lg_image_matmul_c"}
 
 
 def test_name1_launchers_link_into_one_program_statically() -> None:

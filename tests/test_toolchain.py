@@ -297,3 +297,28 @@ def test_a_build_that_is_ended_leaves_no_compiler_and_no_file(tmp_path: Path) ->
     assert names(folder) == ["k.c"]
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_build_says_nothing_and_leaves_nothing(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, number: signal.Signals
+) -> None:
+    put(tmp_path, "k.c", "c", "int k_x;\n")
+    before = set(tmp_path.iterdir())
+    tools = tmp_path_factory.mktemp("tools")
+    slow = tools / "slow-cc"
+    slow.write_text('#!/bin/sh\ntouch "$0.started"\nexec sleep 60\n')
+    slow.chmod(0o755)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "launchgen", "build", str(tmp_path)],
+        env={**os.environ, "CC": str(slow)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    while not (tools / "slow-cc.started").exists():
+        time.sleep(0.02)
+    child.send_signal(number)
+    said, _ = child.communicate(timeout=30)
+    assert said == b""
+    assert child.returncode == 128 + number
+    assert set(tmp_path.iterdir()) == before

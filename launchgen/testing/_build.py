@@ -19,6 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
 
+from launchgen import caches
 from launchgen.diagnostics import BuildError, Diagnostic, did_you_mean
 from launchgen.toolchain import find_compiler, run
 
@@ -99,22 +100,17 @@ def _key(command: tuple[str, ...]) -> str:
 
 
 def _cache_folder() -> Path:
-    """Return a folder of this user's that can be written to."""
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
-    folder = Path(home) / "launchgen"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK | os.X_OK):
-            return folder
-    except OSError:
-        pass
+    """Return the folder among the user's caches, or another one of this user's."""
+    folder = caches.cache_folder()
+    if folder is not None:
+        return folder
     # Others may write to the folder of temporary files, so ours is none that they made.
-    folder = Path(tempfile.gettempdir()) / f"launchgen-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+    path = Path(tempfile.gettempdir()) / f"launchgen-{os.getuid()}"
+    folder = None if path.is_symlink() else caches.private_folder(path)
+    if folder is None:
         raise BuildError(
             Diagnostic(
-                f"'{folder}' belongs to somebody else",
+                f"'{path}' belongs to somebody else",
                 hint="set XDG_CACHE_HOME to a folder of yours",
             )
         )

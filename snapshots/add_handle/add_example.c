@@ -21,6 +21,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -39,30 +40,37 @@ static int (*cu_synchronize)(void);
 static int (*cu_load)(void **, const char *);
 static int (*cu_get_function)(void **, void *, const char *);
 
-static int find(void *library, const char *name, void *entry_point)
+static void check(int status, const char *what)
 {
-    void *symbol = dlsym(library, name);
-    memcpy(entry_point, &symbol, sizeof symbol);
-    return symbol != NULL;
+    if (status != 0) {
+        fprintf(stderr, "%s: %d %s\n", what, status, add_error());
+        exit(1);
+    }
 }
 
-static int open_driver(void)
+static void find(void *library, const char *name, void *entry_point)
+{
+    void *symbol = dlsym(library, name);
+    check(symbol == NULL, name);
+    memcpy(entry_point, &symbol, sizeof symbol);
+}
+
+static void open_driver(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     void *context = NULL;
-    if (library == NULL || !find(library, "cuInit", &cu_init) ||
-        !find(library, "cuDevicePrimaryCtxRetain", &cu_retain) ||
-        !find(library, "cuCtxSetCurrent", &cu_set_current) ||
-        !find(library, "cuMemAlloc_v2", &cu_allocate) ||
-        !find(library, "cuMemsetD8_v2", &cu_fill) ||
-        !find(library, "cuCtxSynchronize", &cu_synchronize)) {
-        fprintf(stderr, "no NVIDIA driver\n");
-        return 0;
-    }
-    if (!find(library, "cuModuleLoad", &cu_load) ||
-        !find(library, "cuModuleGetFunction", &cu_get_function))
-        return 0;
-    return cu_init(0) == 0 && cu_retain(&context, 0) == 0 && cu_set_current(context) == 0;
+    check(library == NULL, "libcuda.so.1");
+    find(library, "cuInit", &cu_init);
+    find(library, "cuDevicePrimaryCtxRetain", &cu_retain);
+    find(library, "cuCtxSetCurrent", &cu_set_current);
+    find(library, "cuMemAlloc_v2", &cu_allocate);
+    find(library, "cuMemsetD8_v2", &cu_fill);
+    find(library, "cuCtxSynchronize", &cu_synchronize);
+    find(library, "cuModuleLoad", &cu_load);
+    find(library, "cuModuleGetFunction", &cu_get_function);
+    check(cu_init(0), "cuInit");
+    check(cu_retain(&context, 0), "cuDevicePrimaryCtxRetain");
+    check(cu_set_current(context), "cuCtxSetCurrent");
 }
 
 enum { BUFFER_BYTES = 1 << 20 };
@@ -70,8 +78,8 @@ enum { BUFFER_BYTES = 1 << 20 };
 static void *allocate(size_t bytes)
 {
     uint64_t address = 0;
-    if (cu_allocate(&address, bytes) != 0 || cu_fill(address, 0, bytes) != 0)
-        fprintf(stderr, "out of device memory\n");
+    check(cu_allocate(&address, bytes), "cuMemAlloc");
+    check(cu_fill(address, 0, bytes), "cuMemsetD8");
     return (void *)(uintptr_t)address;
 }
 
@@ -79,13 +87,13 @@ int main(int argc, char **argv)
 {
     void *module = NULL;
     void *function = NULL;
-    if (!open_driver())
-        return 1;
-    if (argc != 2 || cu_load(&module, argv[1]) != 0 ||
-        cu_get_function(&function, module, "add") != 0) {
+    if (argc != 2) {
         fprintf(stderr, "usage: add_example IMAGE\n");
         return 1;
     }
+    open_driver();
+    check(cu_load(&module, argv[1]), argv[1]);
+    check(cu_get_function(&function, module, "add"), "cuModuleGetFunction");
     int status = add_launch(
         function, /* function */
         NULL, /* stream */
@@ -98,10 +106,8 @@ int main(int argc, char **argv)
         0, /* n: i32 */
         0 /* alpha: fp32 */
     );
-    if (status == 0)
-        status = cu_synchronize();
-    else
-        fprintf(stderr, "%s\n", add_error());
-    printf("add: %d\n", status);
-    return status != 0;
+    check(status, "add_launch");
+    check(cu_synchronize(), "cuCtxSynchronize");
+    printf("add: the kernel ran\n");
+    return 0;
 }

@@ -67,9 +67,9 @@ def launch(
 ) -> None: ...
 @overload
 def launch(
-    *,
     grid: _Grid,
     stream: _Stream,
+    *,
     a_ptr: _Pointer,
     b_ptr: _Pointer,
     c_ptr: _Pointer,

@@ -18,6 +18,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -34,43 +35,48 @@ static int (*cu_allocate)(uint64_t *, size_t);
 static int (*cu_fill)(uint64_t, unsigned char, size_t);
 static int (*cu_synchronize)(void);
 
-static int find(void *library, const char *name, void *entry_point)
+static void check(int status, const char *what)
 {
-    void *symbol = dlsym(library, name);
-    memcpy(entry_point, &symbol, sizeof symbol);
-    return symbol != NULL;
+    if (status != 0) {
+        fprintf(stderr, "%s: %d %s\n", what, status, no_args_error());
+        exit(1);
+    }
 }
 
-static int open_driver(void)
+static void find(void *library, const char *name, void *entry_point)
+{
+    void *symbol = dlsym(library, name);
+    check(symbol == NULL, name);
+    memcpy(entry_point, &symbol, sizeof symbol);
+}
+
+static void open_driver(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     void *context = NULL;
-    if (library == NULL || !find(library, "cuInit", &cu_init) ||
-        !find(library, "cuDevicePrimaryCtxRetain", &cu_retain) ||
-        !find(library, "cuCtxSetCurrent", &cu_set_current) ||
-        !find(library, "cuMemAlloc_v2", &cu_allocate) ||
-        !find(library, "cuMemsetD8_v2", &cu_fill) ||
-        !find(library, "cuCtxSynchronize", &cu_synchronize)) {
-        fprintf(stderr, "no NVIDIA driver\n");
-        return 0;
-    }
-    return cu_init(0) == 0 && cu_retain(&context, 0) == 0 && cu_set_current(context) == 0;
+    check(library == NULL, "libcuda.so.1");
+    find(library, "cuInit", &cu_init);
+    find(library, "cuDevicePrimaryCtxRetain", &cu_retain);
+    find(library, "cuCtxSetCurrent", &cu_set_current);
+    find(library, "cuMemAlloc_v2", &cu_allocate);
+    find(library, "cuMemsetD8_v2", &cu_fill);
+    find(library, "cuCtxSynchronize", &cu_synchronize);
+    check(cu_init(0), "cuInit");
+    check(cu_retain(&context, 0), "cuDevicePrimaryCtxRetain");
+    check(cu_set_current(context), "cuCtxSetCurrent");
 }
 
 int main(void)
 {
-    if (!open_driver())
-        return 1;
+    open_driver();
     int status = no_args_launch(
         NULL, /* stream */
         GRID_X, /* grid_x */
         GRID_Y, /* grid_y */
         GRID_Z /* grid_z */
     );
-    if (status == 0)
-        status = cu_synchronize();
-    else
-        fprintf(stderr, "%s\n", no_args_error());
-    printf("no_args: %d\n", status);
-    return status != 0;
+    check(status, "no_args_launch");
+    check(cu_synchronize(), "cuCtxSynchronize");
+    printf("no_args: the kernel ran\n");
+    return 0;
 }

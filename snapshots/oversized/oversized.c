@@ -39,11 +39,14 @@
 
 #define LG_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-/* Failures and first use. What runs once is not worth the time that gcc takes to optimise it. */
+/* Failures and first use. gcc takes a third less time for the whole file where it need not
+ * optimise these; define LG_COLD yourself to have it otherwise. */
+#ifndef LG_COLD
 #if defined(__GNUC__) && !defined(__clang__)
 #define LG_COLD __attribute__((cold, noinline, optimize("O0")))
 #else
 #define LG_COLD __attribute__((cold, noinline))
+#endif
 #endif
 
 LG_STATIC_ASSERT(sizeof(void *) == 8, "addresses fill 8-byte slots");
@@ -163,6 +166,7 @@ typedef struct lg_driver {
     int (*context_pop)(void **context);
     int (*context_device)(int *device);
     int (*primary_retain)(void **context, int device);
+    int (*stream_device)(void *stream, int *device);
     int (*stream_context)(void *stream, void **context);
     int (*launch_plain)(void *function, unsigned int grid_x, unsigned int grid_y,
                         unsigned int grid_z, unsigned int block_x, unsigned int block_y,
@@ -204,6 +208,7 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(context_pop, "cuCtxPopCurrent_v2", 1),
     LG_ENTRY(context_device, "cuCtxGetDevice", 1),
     LG_ENTRY(primary_retain, "cuDevicePrimaryCtxRetain", 1),
+    LG_ENTRY(stream_device, "cuStreamGetDevice", 0),
     LG_ENTRY(stream_context, "cuStreamGetCtx", 0),
     LG_ENTRY(launch_plain, "cuLaunchKernel", 1),
     LG_ENTRY(launch, "cuLaunchKernelEx", 0),
@@ -224,9 +229,15 @@ static const lg_entry_point lg_entry_points[] = {
 
 #undef LG_ENTRY
 
-/* `ready` is written last and read first; all else is constant once it is set. */
+LG_STATIC_ASSERT(sizeof lg_entry_points / sizeof lg_entry_points[0] ==
+                     sizeof(lg_driver) / sizeof(void *),
+                 "every member is looked up");
+
+/* `ready` is written last and read first; all else is constant once it is set. Without `found` the
+ * table may be half full, of a driver that lacks a call. */
 static lg_driver lg_cuda;
 static int lg_cuda_devices;
+static int lg_cuda_found;
 static int lg_cuda_ready;
 static pthread_mutex_t lg_cuda_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -260,7 +271,7 @@ static int lg_launch_without_attributes(const lg_launch_config *config, void *fu
 }
 
 LG_COLD
-static int lg_find_entry_points(const char *kernel, void *library, lg_driver *found)
+static int lg_find_entry_points(const char *kernel, void *library)
 {
     for (size_t i = 0; i < sizeof lg_entry_points / sizeof lg_entry_points[0]; i++) {
         const lg_entry_point *entry = &lg_entry_points[i];
@@ -269,32 +280,31 @@ static int lg_find_entry_points(const char *kernel, void *library, lg_driver *fo
             return lg_refuse(LG_ERROR_SYMBOL_NOT_FOUND, "%s: the driver has no %s", kernel,
                              entry->symbol);
         /* ISO C has no conversion of an object's address to a function's; POSIX has this one. */
-        *(void **)(void *)((char *)found + entry->offset) = symbol;
+        *(void **)(void *)((char *)&lg_cuda + entry->offset) = symbol;
     }
-    if (dlsym(library, "cuLaunchKernelEx") == NULL)
-        found->launch = lg_launch_without_attributes;
+    if (lg_cuda.launch == NULL)
+        lg_cuda.launch = lg_launch_without_attributes;
     /* Libraries are of use with all their calls or not at all. */
-    if (found->library_unload == NULL || found->library_kernel == NULL ||
-        found->kernel_function == NULL || found->kernel_get == NULL || found->kernel_set == NULL)
-        found->library_load = NULL;
+    if (lg_cuda.library_unload == NULL || lg_cuda.library_kernel == NULL ||
+        lg_cuda.kernel_function == NULL || lg_cuda.kernel_get == NULL || lg_cuda.kernel_set == NULL)
+        lg_cuda.library_load = NULL;
     return LG_SUCCESS;
 }
 
 LG_COLD
 static int lg_start_driver(const char *kernel)
 {
-    if (lg_cuda.init == NULL) {
-        lg_driver found = lg_cuda;
+    if (!lg_cuda_found) {
         void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
         if (library == NULL)
             return lg_refuse(LG_ERROR_LIBRARY_NOT_FOUND, "%s: no NVIDIA driver: %s", kernel,
                              dlerror());
-        int status = lg_find_entry_points(kernel, library, &found);
+        int status = lg_find_entry_points(kernel, library);
         if (status != LG_SUCCESS) {
             (void)dlclose(library);
             return status;
         }
-        lg_cuda = found;
+        lg_cuda_found = 1;
     }
     int status = lg_cuda.init(0);
     if (status != LG_SUCCESS)
@@ -318,9 +328,14 @@ static int lg_open_driver(const char *kernel)
     return status;
 }
 
+static inline int lg_is_driver_open(void)
+{
+    return __atomic_load_n(&lg_cuda_ready, __ATOMIC_ACQUIRE);
+}
+
 static inline int lg_need_driver(const char *kernel)
 {
-    if (LG_UNLIKELY(!__atomic_load_n(&lg_cuda_ready, __ATOMIC_ACQUIRE)))
+    if (LG_UNLIKELY(!lg_is_driver_open()))
         return lg_open_driver(kernel);
     return LG_SUCCESS;
 }
@@ -331,9 +346,9 @@ static inline int lg_is_default_stream(const void *stream)
     return (uintptr_t)stream <= 2;
 }
 
-/* Tells the device of a stream that is not a default one. */
+/* Drivers before CUDA 12.8 tell a stream's device by way of its context only. */
 LG_COLD
-static int lg_stream_device(const char *kernel, void *stream, int *device)
+static int lg_stream_device_by_context(const char *kernel, void *stream, int *device)
 {
     void *context = NULL;
     int status = lg_cuda.stream_context(stream, &context);
@@ -351,6 +366,20 @@ static int lg_stream_device(const char *kernel, void *stream, int *device)
     return LG_SUCCESS;
 }
 
+/* Tells the device of a stream that is not a default one; leaves `device` where no call tells. */
+static int lg_find_stream_device(const char *kernel, void *stream, int *device)
+{
+    if (lg_cuda.stream_device != NULL) {
+        int status = lg_cuda.stream_device(stream, device);
+        if (LG_UNLIKELY(status != LG_SUCCESS))
+            return lg_driver_failed(kernel, "cuStreamGetDevice", status, "");
+        return LG_SUCCESS;
+    }
+    if (lg_cuda.stream_context != NULL)
+        return lg_stream_device_by_context(kernel, stream, device);
+    return LG_SUCCESS;
+}
+
 /* A current context is used as it is. A thread without one gets the primary context of the
  * stream's device, or of device 0 where no stream names a device, and keeps it. */
 LG_COLD
@@ -362,8 +391,8 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
     if (*context != NULL)
         return LG_SUCCESS;
-    if (!lg_is_default_stream(stream) && lg_cuda.stream_context != NULL) {
-        status = lg_stream_device(kernel, stream, &device);
+    if (!lg_is_default_stream(stream)) {
+        status = lg_find_stream_device(kernel, stream, &device);
         if (status != LG_SUCCESS)
             return status;
     }
@@ -376,27 +405,123 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
     return LG_SUCCESS;
 }
 
-/* Makes sure of a context and tells which one it is, and its device. A kernel that serves every
- * context would run on the stream's device without a word, on addresses of the current one; with
- * a single device there is nothing to mistake. */
-LG_COLD
+/* Tells the current context's device and, where modules serve one context each, the context. A
+ * kernel that serves every context would run on the stream's device without a word, on addresses
+ * of the current one; with a single device there is nothing to mistake. */
 static int lg_find_place(const char *kernel, void *stream, void **context, int *device)
 {
-    int other = 0;
-    int status = lg_need_context(kernel, stream, context);
-    if (status != LG_SUCCESS)
-        return status;
-    status = lg_cuda.context_device(device);
-    if (status != LG_SUCCESS)
+    int status = lg_cuda.context_device(device);
+    if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
+        status = lg_need_context(kernel, stream, context);
+        if (status != LG_SUCCESS)
+            return status;
+        status = lg_cuda.context_device(device);
+    }
+    if (LG_UNLIKELY(status != LG_SUCCESS))
         return lg_driver_failed(kernel, "cuCtxGetDevice", status, "");
-    if (lg_cuda_devices < 2 || lg_is_default_stream(stream) || lg_cuda.stream_context == NULL)
+    if (lg_cuda.library_load == NULL) {
+        status = lg_cuda.context_current(context);
+        if (status != LG_SUCCESS)
+            return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
+    }
+    if (lg_cuda_devices < 2 || lg_is_default_stream(stream))
         return LG_SUCCESS;
-    status = lg_stream_device(kernel, stream, &other);
-    if (status == LG_SUCCESS && other != *device)
+    int other = *device;
+    status = lg_find_stream_device(kernel, stream, &other);
+    if (LG_UNLIKELY(status == LG_SUCCESS && other != *device))
         status = lg_refuse(LG_ERROR_INVALID_VALUE,
                            "%s: the stream belongs to device %d, but device %d is current",
                            kernel, other, *device);
     return status;
+}
+
+/* A loaded kernel on one device: a CUfunction or, with `is_kernel`, a CUkernel, which has calls of
+ * its own. */
+typedef struct lg_function {
+    void *handle;
+    int device;
+    int is_kernel;
+} lg_function;
+
+LG_COLD
+static int lg_get_attribute(const lg_kernel *kernel, const lg_function *function, int attribute,
+                            int *value)
+{
+    int status = function->is_kernel
+                     ? lg_cuda.kernel_get(value, attribute, function->handle, function->device)
+                     : lg_cuda.function_get(value, attribute, function->handle);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(
+            kernel->name, function->is_kernel ? "cuKernelGetAttribute" : "cuFuncGetAttribute",
+            status, "");
+    return LG_SUCCESS;
+}
+
+LG_COLD
+static int lg_try_attribute(const lg_function *function, int attribute, int value)
+{
+    if (function->is_kernel)
+        return lg_cuda.kernel_set(attribute, value, function->handle, function->device);
+    return lg_cuda.function_set(function->handle, attribute, value);
+}
+
+/* `purpose` ends the text of a failure. */
+LG_COLD
+static int lg_set_attribute(const lg_kernel *kernel, const lg_function *function, int attribute,
+                            int value, const char *purpose)
+{
+    int status = lg_try_attribute(function, attribute, value);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(
+            kernel->name, function->is_kernel ? "cuKernelSetAttribute" : "cuFuncSetAttribute",
+            status, purpose);
+    return LG_SUCCESS;
+}
+
+/* A launch gets 48 KiB of shared memory, the kernel's static use included; more has to be asked
+ * for, and the device's limit counts the static use too. */
+LG_COLD
+static int lg_allow_shared(const lg_kernel *kernel, const lg_function *function)
+{
+    int fixed = 0;
+    int limit = 0;
+    int status = lg_get_attribute(kernel, function, LG_FUNCTION_STATIC_SHARED, &fixed);
+    if (status != LG_SUCCESS)
+        return status;
+    if ((uint64_t)kernel->shared + (uint64_t)fixed <= LG_DEFAULT_SHARED)
+        return LG_SUCCESS;
+    /* Triton 3.8 and newer: more than any device's limit, from drivers that know this mode. */
+    if (kernel->oversized_shared &&
+        lg_try_attribute(function, LG_FUNCTION_SHARED_MEMORY_MODE, LG_SHARED_MEMORY_OVERSIZED) ==
+            LG_SUCCESS)
+        return LG_SUCCESS;
+    status = lg_cuda.device_attribute(&limit, LG_DEVICE_SHARED_OPTIN, function->device);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel->name, "cuDeviceGetAttribute", status, "");
+    if ((int64_t)kernel->shared > (int64_t)limit - fixed)
+        return lg_refuse(LG_ERROR_INVALID_VALUE,
+                         "%s: needs %u bytes of dynamic shared memory, but device %d allows %d "
+                         "(%d, of which the kernel's static use takes %d)",
+                         kernel->name, kernel->shared, function->device, limit - fixed, limit,
+                         fixed);
+    return lg_set_attribute(kernel, function, LG_FUNCTION_MAX_DYNAMIC_SHARED, (int)kernel->shared,
+                            "; raising the limit of dynamic shared memory");
+}
+
+/* What a launch of this kernel needs of its function beyond the defaults. */
+LG_COLD
+static int lg_prepare(const lg_kernel *kernel, void *handle, int device, int is_kernel)
+{
+    const lg_function function = {handle, device, is_kernel};
+    if (kernel->shared != 0) {
+        int status = lg_allow_shared(kernel, &function);
+        if (status != LG_SUCCESS)
+            return status;
+    }
+    if (kernel->cluster[0] * kernel->cluster[1] * kernel->cluster[2] > LG_PORTABLE_CLUSTER)
+        return lg_set_attribute(kernel, &function, LG_FUNCTION_NON_PORTABLE_CLUSTER, 1,
+                                "; allowing a non-portable cluster size");
+    return LG_SUCCESS;
 }
 
 /* The caller loads the kernel and hands over its function, so there is nothing to remember. */
@@ -404,86 +529,29 @@ typedef struct lg_state {
     void *function;
 } lg_state;
 
-/* A handle may be a CUfunction or, where the driver has libraries, a CUkernel, which the call for
- * functions refuses. Leaves the name of the last call in `call`. */
-LG_COLD
-static int lg_try_attribute(void *function, int attribute, int value, const char **call)
-{
-    int device = 0;
-    *call = "cuFuncSetAttribute";
-    int status = lg_cuda.function_set(function, attribute, value);
-    if (status != LG_ERROR_INVALID_HANDLE || lg_cuda.kernel_set == NULL)
-        return status;
-    *call = "cuCtxGetDevice";
-    status = lg_cuda.context_device(&device);
-    if (status != LG_SUCCESS)
-        return status;
-    *call = "cuKernelSetAttribute";
-    return lg_cuda.kernel_set(attribute, value, function, device);
-}
-
-/* `purpose` ends the text of a failure. */
-LG_COLD
-static int lg_set_attribute(const lg_kernel *kernel, void *function, int attribute, int value,
-                            const char *purpose)
-{
-    const char *call = NULL;
-    int status = lg_try_attribute(function, attribute, value, &call);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name, call, status, purpose);
-    return LG_SUCCESS;
-}
-
-LG_COLD
-static int lg_allow_shared(const lg_kernel *kernel, void *function)
-{
-    const char *call = NULL;
-    /* Triton 3.8 and newer: more than any device's limit, from drivers that know this mode. */
-    if (kernel->oversized_shared &&
-        lg_try_attribute(function, LG_FUNCTION_SHARED_MEMORY_MODE, LG_SHARED_MEMORY_OVERSIZED,
-                         &call) == LG_SUCCESS)
-        return LG_SUCCESS;
-    return lg_set_attribute(kernel, function, LG_FUNCTION_MAX_DYNAMIC_SHARED, (int)kernel->shared,
-                            "; raising the limit of dynamic shared memory");
-}
-
-static int lg_prepare(const lg_kernel *kernel, void *function)
-{
-    if (kernel->shared > LG_DEFAULT_SHARED) {
-        int status = lg_allow_shared(kernel, function);
-        if (status != LG_SUCCESS)
-            return status;
-    }
-    if (kernel->cluster[0] * kernel->cluster[1] * kernel->cluster[2] > LG_PORTABLE_CLUSTER)
-        return lg_set_attribute(kernel, function, LG_FUNCTION_NON_PORTABLE_CLUSTER, 1,
-                                "; allowing a non-portable cluster size");
-    return LG_SUCCESS;
-}
-
-/* What a handle needs is set for the current device, so then there must be one. */
-static inline int lg_needs_device(const void *stream)
-{
-    (void)stream;
-    return 1;
-}
-
+/* What a launch needs is set on the handle each time, for the current device. The caller may have
+ * loaded it as a CUkernel, which the calls for functions refuse. */
 static int lg_need_function(const lg_state *state, const lg_kernel *kernel, void *stream,
                             void **function)
 {
     void *context = NULL;
     int device = 0;
+    int fixed = 0;
     int status = lg_need_driver(kernel->name);
     if (status != LG_SUCCESS)
         return status;
     if (state->function == NULL)
         return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: the function handle is null", kernel->name);
-    if (lg_needs_device(stream)) {
-        status = lg_find_place(kernel->name, stream, &context, &device);
-        if (status != LG_SUCCESS)
-            return status;
-    }
     *function = state->function;
-    return lg_prepare(kernel, state->function);
+    status = lg_find_place(kernel->name, stream, &context, &device);
+    if (status != LG_SUCCESS)
+        return status;
+    status = lg_cuda.function_get(&fixed, LG_FUNCTION_STATIC_SHARED, *function);
+    const int is_kernel = status == LG_ERROR_INVALID_HANDLE && lg_cuda.kernel_get != NULL &&
+                          lg_cuda.kernel_set != NULL;
+    if (status != LG_SUCCESS && !is_kernel)
+        return lg_driver_failed(kernel->name, "cuFuncGetAttribute", status, "");
+    return lg_prepare(kernel, *function, device, is_kernel);
 }
 
 /* Grid sizes count blocks here, in 64 bits: no product of a caller's numbers can wrap. */
@@ -529,27 +597,37 @@ static int lg_launch_failed(const lg_kernel *kernel, int status, const lg_launch
                             detail);
 }
 
+/* Turns a grid into blocks, and refuses one that no device launches. */
+static inline int lg_count_blocks(const lg_kernel *kernel, lg_grid *grid)
+{
+    if (kernel->grid_counts_clusters) {
+        grid->x *= kernel->cluster[0];
+        grid->y *= kernel->cluster[1];
+        grid->z *= kernel->cluster[2];
+    } else if (LG_UNLIKELY(grid->x % kernel->cluster[0] != 0 ||
+                           grid->y % kernel->cluster[1] != 0 ||
+                           grid->z % kernel->cluster[2] != 0)) {
+        return lg_refuse_grid(kernel, *grid, "no multiple of the cluster,", kernel->cluster[0],
+                              kernel->cluster[1], kernel->cluster[2]);
+    }
+    if (LG_UNLIKELY(grid->x > LG_GRID_X || grid->y > LG_GRID_Y || grid->z > LG_GRID_Z))
+        return lg_refuse_grid(kernel, *grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
+                              LG_GRID_Z);
+    return LG_SUCCESS;
+}
+
 /* An empty grid is a success that launches nothing, whatever the other sizes are. */
-static inline int lg_launch(lg_state *state, const lg_kernel *kernel, void *stream,
-                            uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, void **slots)
+static inline int lg_launch_grid(lg_state *state, const lg_kernel *kernel, void *stream,
+                                 uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, void **slots)
 {
     lg_grid grid = {grid_x, grid_y, grid_z};
     void *function = NULL;
     if (LG_UNLIKELY(lg_is_empty(grid_x, grid_y, grid_z)))
         return LG_SUCCESS;
-    if (kernel->grid_counts_clusters) {
-        grid.x *= kernel->cluster[0];
-        grid.y *= kernel->cluster[1];
-        grid.z *= kernel->cluster[2];
-    } else if (LG_UNLIKELY(grid.x % kernel->cluster[0] != 0 || grid.y % kernel->cluster[1] != 0 ||
-                           grid.z % kernel->cluster[2] != 0)) {
-        return lg_refuse_grid(kernel, grid, "no multiple of the cluster,", kernel->cluster[0],
-                              kernel->cluster[1], kernel->cluster[2]);
-    }
-    if (LG_UNLIKELY(grid.x > LG_GRID_X || grid.y > LG_GRID_Y || grid.z > LG_GRID_Z))
-        return lg_refuse_grid(kernel, grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
-                              LG_GRID_Z);
-    int status = lg_need_function(state, kernel, stream, &function);
+    int status = lg_count_blocks(kernel, &grid);
+    if (LG_UNLIKELY(status != LG_SUCCESS))
+        return status;
+    status = lg_need_function(state, kernel, stream, &function);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
     const lg_launch_config config = {
@@ -583,7 +661,7 @@ static const lg_kernel lg_kernel_oversized = {
     0,
     128, /* threads of a block */
     240000, /* bytes of dynamic shared memory */
-    1, /* more than a device has without its mode for that */
+    1, /* ask for oversized shared memory */
     { 1, 1, 1 }, /* blocks of a cluster */
     0, /* the grid counts blocks */
     sizeof lg_attributes_oversized / sizeof lg_attributes_oversized[0],
@@ -608,7 +686,8 @@ static int lg_run_oversized(
         &lg_profile_scratch, /* profile scratch */
     };
     lg_state state = {function};
-    return lg_launch(&state, &lg_kernel_oversized, stream, grid_x, grid_y, grid_z, slots);
+    return lg_launch_grid(&state, &lg_kernel_oversized, stream, grid_x, grid_y, grid_z,
+                          slots);
 }
 
 LG_EXPORT int oversized_launch(

@@ -45,11 +45,14 @@
 
 #define LG_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-/* Failures and first use. What runs once is not worth the time that gcc takes to optimise it. */
+/* Failures and first use. gcc takes a third less time for the whole file where it need not
+ * optimise these; define LG_COLD yourself to have it otherwise. */
+#ifndef LG_COLD
 #if defined(__GNUC__) && !defined(__clang__)
 #define LG_COLD __attribute__((cold, noinline, optimize("O0")))
 #else
 #define LG_COLD __attribute__((cold, noinline))
+#endif
 #endif
 
 LG_STATIC_ASSERT(sizeof(void *) == 8, "addresses fill 8-byte slots");
@@ -169,6 +172,7 @@ typedef struct lg_driver {
     int (*context_pop)(void **context);
     int (*context_device)(int *device);
     int (*primary_retain)(void **context, int device);
+    int (*stream_device)(void *stream, int *device);
     int (*stream_context)(void *stream, void **context);
     int (*launch_plain)(void *function, unsigned int grid_x, unsigned int grid_y,
                         unsigned int grid_z, unsigned int block_x, unsigned int block_y,
@@ -210,6 +214,7 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(context_pop, "cuCtxPopCurrent_v2", 1),
     LG_ENTRY(context_device, "cuCtxGetDevice", 1),
     LG_ENTRY(primary_retain, "cuDevicePrimaryCtxRetain", 1),
+    LG_ENTRY(stream_device, "cuStreamGetDevice", 0),
     LG_ENTRY(stream_context, "cuStreamGetCtx", 0),
     LG_ENTRY(launch_plain, "cuLaunchKernel", 1),
     LG_ENTRY(launch, "cuLaunchKernelEx", 0),
@@ -230,9 +235,15 @@ static const lg_entry_point lg_entry_points[] = {
 
 #undef LG_ENTRY
 
-/* `ready` is written last and read first; all else is constant once it is set. */
+LG_STATIC_ASSERT(sizeof lg_entry_points / sizeof lg_entry_points[0] ==
+                     sizeof(lg_driver) / sizeof(void *),
+                 "every member is looked up");
+
+/* `ready` is written last and read first; all else is constant once it is set. Without `found` the
+ * table may be half full, of a driver that lacks a call. */
 static lg_driver lg_cuda;
 static int lg_cuda_devices;
+static int lg_cuda_found;
 static int lg_cuda_ready;
 static pthread_mutex_t lg_cuda_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -266,7 +277,7 @@ static int lg_launch_without_attributes(const lg_launch_config *config, void *fu
 }
 
 LG_COLD
-static int lg_find_entry_points(const char *kernel, void *library, lg_driver *found)
+static int lg_find_entry_points(const char *kernel, void *library)
 {
     for (size_t i = 0; i < sizeof lg_entry_points / sizeof lg_entry_points[0]; i++) {
         const lg_entry_point *entry = &lg_entry_points[i];
@@ -275,32 +286,31 @@ static int lg_find_entry_points(const char *kernel, void *library, lg_driver *fo
             return lg_refuse(LG_ERROR_SYMBOL_NOT_FOUND, "%s: the driver has no %s", kernel,
                              entry->symbol);
         /* ISO C has no conversion of an object's address to a function's; POSIX has this one. */
-        *(void **)(void *)((char *)found + entry->offset) = symbol;
+        *(void **)(void *)((char *)&lg_cuda + entry->offset) = symbol;
     }
-    if (dlsym(library, "cuLaunchKernelEx") == NULL)
-        found->launch = lg_launch_without_attributes;
+    if (lg_cuda.launch == NULL)
+        lg_cuda.launch = lg_launch_without_attributes;
     /* Libraries are of use with all their calls or not at all. */
-    if (found->library_unload == NULL || found->library_kernel == NULL ||
-        found->kernel_function == NULL || found->kernel_get == NULL || found->kernel_set == NULL)
-        found->library_load = NULL;
+    if (lg_cuda.library_unload == NULL || lg_cuda.library_kernel == NULL ||
+        lg_cuda.kernel_function == NULL || lg_cuda.kernel_get == NULL || lg_cuda.kernel_set == NULL)
+        lg_cuda.library_load = NULL;
     return LG_SUCCESS;
 }
 
 LG_COLD
 static int lg_start_driver(const char *kernel)
 {
-    if (lg_cuda.init == NULL) {
-        lg_driver found = lg_cuda;
+    if (!lg_cuda_found) {
         void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
         if (library == NULL)
             return lg_refuse(LG_ERROR_LIBRARY_NOT_FOUND, "%s: no NVIDIA driver: %s", kernel,
                              dlerror());
-        int status = lg_find_entry_points(kernel, library, &found);
+        int status = lg_find_entry_points(kernel, library);
         if (status != LG_SUCCESS) {
             (void)dlclose(library);
             return status;
         }
-        lg_cuda = found;
+        lg_cuda_found = 1;
     }
     int status = lg_cuda.init(0);
     if (status != LG_SUCCESS)
@@ -324,9 +334,14 @@ static int lg_open_driver(const char *kernel)
     return status;
 }
 
+static inline int lg_is_driver_open(void)
+{
+    return __atomic_load_n(&lg_cuda_ready, __ATOMIC_ACQUIRE);
+}
+
 static inline int lg_need_driver(const char *kernel)
 {
-    if (LG_UNLIKELY(!__atomic_load_n(&lg_cuda_ready, __ATOMIC_ACQUIRE)))
+    if (LG_UNLIKELY(!lg_is_driver_open()))
         return lg_open_driver(kernel);
     return LG_SUCCESS;
 }
@@ -337,9 +352,9 @@ static inline int lg_is_default_stream(const void *stream)
     return (uintptr_t)stream <= 2;
 }
 
-/* Tells the device of a stream that is not a default one. */
+/* Drivers before CUDA 12.8 tell a stream's device by way of its context only. */
 LG_COLD
-static int lg_stream_device(const char *kernel, void *stream, int *device)
+static int lg_stream_device_by_context(const char *kernel, void *stream, int *device)
 {
     void *context = NULL;
     int status = lg_cuda.stream_context(stream, &context);
@@ -357,6 +372,20 @@ static int lg_stream_device(const char *kernel, void *stream, int *device)
     return LG_SUCCESS;
 }
 
+/* Tells the device of a stream that is not a default one; leaves `device` where no call tells. */
+static int lg_find_stream_device(const char *kernel, void *stream, int *device)
+{
+    if (lg_cuda.stream_device != NULL) {
+        int status = lg_cuda.stream_device(stream, device);
+        if (LG_UNLIKELY(status != LG_SUCCESS))
+            return lg_driver_failed(kernel, "cuStreamGetDevice", status, "");
+        return LG_SUCCESS;
+    }
+    if (lg_cuda.stream_context != NULL)
+        return lg_stream_device_by_context(kernel, stream, device);
+    return LG_SUCCESS;
+}
+
 /* A current context is used as it is. A thread without one gets the primary context of the
  * stream's device, or of device 0 where no stream names a device, and keeps it. */
 LG_COLD
@@ -368,8 +397,8 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
     if (*context != NULL)
         return LG_SUCCESS;
-    if (!lg_is_default_stream(stream) && lg_cuda.stream_context != NULL) {
-        status = lg_stream_device(kernel, stream, &device);
+    if (!lg_is_default_stream(stream)) {
+        status = lg_find_stream_device(kernel, stream, &device);
         if (status != LG_SUCCESS)
             return status;
     }
@@ -382,27 +411,45 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
     return LG_SUCCESS;
 }
 
-/* Makes sure of a context and tells which one it is, and its device. A kernel that serves every
- * context would run on the stream's device without a word, on addresses of the current one; with
- * a single device there is nothing to mistake. */
-LG_COLD
+/* Tells the current context's device and, where modules serve one context each, the context. A
+ * kernel that serves every context would run on the stream's device without a word, on addresses
+ * of the current one; with a single device there is nothing to mistake. */
 static int lg_find_place(const char *kernel, void *stream, void **context, int *device)
 {
-    int other = 0;
-    int status = lg_need_context(kernel, stream, context);
-    if (status != LG_SUCCESS)
-        return status;
-    status = lg_cuda.context_device(device);
-    if (status != LG_SUCCESS)
+    int status = lg_cuda.context_device(device);
+    if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
+        status = lg_need_context(kernel, stream, context);
+        if (status != LG_SUCCESS)
+            return status;
+        status = lg_cuda.context_device(device);
+    }
+    if (LG_UNLIKELY(status != LG_SUCCESS))
         return lg_driver_failed(kernel, "cuCtxGetDevice", status, "");
-    if (lg_cuda_devices < 2 || lg_is_default_stream(stream) || lg_cuda.stream_context == NULL)
+    if (lg_cuda.library_load == NULL) {
+        status = lg_cuda.context_current(context);
+        if (status != LG_SUCCESS)
+            return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
+    }
+    if (lg_cuda_devices < 2 || lg_is_default_stream(stream))
         return LG_SUCCESS;
-    status = lg_stream_device(kernel, stream, &other);
-    if (status == LG_SUCCESS && other != *device)
+    int other = *device;
+    status = lg_find_stream_device(kernel, stream, &other);
+    if (LG_UNLIKELY(status == LG_SUCCESS && other != *device))
         status = lg_refuse(LG_ERROR_INVALID_VALUE,
                            "%s: the stream belongs to device %d, but device %d is current",
                            kernel, other, *device);
     return status;
+}
+
+/* A launch of this kernel needs nothing of its function beyond the defaults. */
+static inline int lg_prepare(const lg_kernel *kernel, const void *handle, int device,
+                             int is_kernel)
+{
+    (void)kernel;
+    (void)handle;
+    (void)device;
+    (void)is_kernel;
+    return LG_SUCCESS;
 }
 
 /* One load: of a library, which serves every context of a device, or, where the driver has no
@@ -425,7 +472,6 @@ typedef struct lg_state {
     pthread_mutex_t mutex;
 } lg_state;
 
-LG_COLD
 static void *lg_lookup(const lg_state *state, const void *context, int device)
 {
     const lg_loaded *node = __atomic_load_n(&state->loaded, __ATOMIC_ACQUIRE);
@@ -434,15 +480,6 @@ static void *lg_lookup(const lg_state *state, const void *context, int device)
             return node->function;
     }
     return NULL;
-}
-
-/* This kernel needs nothing of its function beyond the defaults. */
-static inline int lg_prepare(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
-{
-    (void)state;
-    (void)kernel;
-    (void)node;
-    return LG_SUCCESS;
 }
 
 LG_COLD
@@ -505,7 +542,7 @@ static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context,
     node->device = device;
     int status = libraries ? lg_load_library(state, kernel, node) : lg_load_module(kernel, node);
     if (status == LG_SUCCESS)
-        status = lg_prepare(state, kernel, node);
+        status = lg_prepare(kernel, node->function, device, libraries);
     if (status != LG_SUCCESS) {
         if (node->module != NULL)
             (void)lg_cuda.module_unload(node->module);
@@ -520,8 +557,21 @@ static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context,
     return LG_SUCCESS;
 }
 
-/* Finds what to launch in the current context, and loads it there if nobody has yet. */
+/* Loads the kernel where the thread is, unless another thread has meanwhile. */
 LG_COLD
+static int lg_load_once(lg_state *state, const lg_kernel *kernel, void *context, int device,
+                        void **function)
+{
+    int status = LG_SUCCESS;
+    (void)pthread_mutex_lock(&state->mutex);
+    *function = lg_lookup(state, context, device);
+    if (*function == NULL)
+        status = lg_load_here(state, kernel, context, device, function);
+    (void)pthread_mutex_unlock(&state->mutex);
+    return status;
+}
+
+/* Finds what to launch in the current context. */
 static int lg_find_function(lg_state *state, const lg_kernel *kernel, void *stream,
                             void **function)
 {
@@ -530,17 +580,12 @@ static int lg_find_function(lg_state *state, const lg_kernel *kernel, void *stre
     int status = lg_need_driver(kernel->name);
     if (status == LG_SUCCESS)
         status = lg_find_place(kernel->name, stream, &context, &device);
-    if (status != LG_SUCCESS)
+    if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
     *function = lg_lookup(state, context, device);
-    if (*function != NULL)
-        return LG_SUCCESS;
-    (void)pthread_mutex_lock(&state->mutex);
-    *function = lg_lookup(state, context, device);
-    if (*function == NULL)
-        status = lg_load_here(state, kernel, context, device, function);
-    (void)pthread_mutex_unlock(&state->mutex);
-    return status;
+    if (LG_UNLIKELY(*function == NULL))
+        return lg_load_once(state, kernel, context, device, function);
+    return LG_SUCCESS;
 }
 
 static inline int lg_need_function(lg_state *state, const lg_kernel *kernel, void *stream,
@@ -572,7 +617,7 @@ static int lg_release_module(const lg_loaded *node, const char **call)
 /* Everything is forgotten even where the driver refuses to release it: the next launch loads
  * again rather than use a handle of unknown state. The first refusal is what is returned. */
 LG_COLD
-static int lg_unload(lg_state *state, const lg_kernel *kernel)
+static int lg_release(lg_state *state, const lg_kernel *kernel)
 {
     const char *call = NULL;
     const char *failed_call = NULL;
@@ -648,27 +693,37 @@ static int lg_launch_failed(const lg_kernel *kernel, int status, const lg_launch
                             detail);
 }
 
+/* Turns a grid into blocks, and refuses one that no device launches. */
+static inline int lg_count_blocks(const lg_kernel *kernel, lg_grid *grid)
+{
+    if (kernel->grid_counts_clusters) {
+        grid->x *= kernel->cluster[0];
+        grid->y *= kernel->cluster[1];
+        grid->z *= kernel->cluster[2];
+    } else if (LG_UNLIKELY(grid->x % kernel->cluster[0] != 0 ||
+                           grid->y % kernel->cluster[1] != 0 ||
+                           grid->z % kernel->cluster[2] != 0)) {
+        return lg_refuse_grid(kernel, *grid, "no multiple of the cluster,", kernel->cluster[0],
+                              kernel->cluster[1], kernel->cluster[2]);
+    }
+    if (LG_UNLIKELY(grid->x > LG_GRID_X || grid->y > LG_GRID_Y || grid->z > LG_GRID_Z))
+        return lg_refuse_grid(kernel, *grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
+                              LG_GRID_Z);
+    return LG_SUCCESS;
+}
+
 /* An empty grid is a success that launches nothing, whatever the other sizes are. */
-static inline int lg_launch(lg_state *state, const lg_kernel *kernel, void *stream,
-                            uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, void **slots)
+static inline int lg_launch_grid(lg_state *state, const lg_kernel *kernel, void *stream,
+                                 uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, void **slots)
 {
     lg_grid grid = {grid_x, grid_y, grid_z};
     void *function = NULL;
     if (LG_UNLIKELY(lg_is_empty(grid_x, grid_y, grid_z)))
         return LG_SUCCESS;
-    if (kernel->grid_counts_clusters) {
-        grid.x *= kernel->cluster[0];
-        grid.y *= kernel->cluster[1];
-        grid.z *= kernel->cluster[2];
-    } else if (LG_UNLIKELY(grid.x % kernel->cluster[0] != 0 || grid.y % kernel->cluster[1] != 0 ||
-                           grid.z % kernel->cluster[2] != 0)) {
-        return lg_refuse_grid(kernel, grid, "no multiple of the cluster,", kernel->cluster[0],
-                              kernel->cluster[1], kernel->cluster[2]);
-    }
-    if (LG_UNLIKELY(grid.x > LG_GRID_X || grid.y > LG_GRID_Y || grid.z > LG_GRID_Z))
-        return lg_refuse_grid(kernel, grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
-                              LG_GRID_Z);
-    int status = lg_need_function(state, kernel, stream, &function);
+    int status = lg_count_blocks(kernel, &grid);
+    if (LG_UNLIKELY(status != LG_SUCCESS))
+        return status;
+    status = lg_need_function(state, kernel, stream, &function);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
     const lg_launch_config config = {
@@ -822,9 +877,15 @@ static int lg_complain(PyObject *type, const char *kernel, const lg_argument *ar
                        const char *format, ...)
 {
     va_list values;
+    PyErr_Clear(); /* showing a value may run its own code */
     va_start(values, format);
     PyObject *text = PyUnicode_FromFormatV(format, values);
     va_end(values);
+    if (text == NULL) {
+        /* An int of thousands of digits, say, which the interpreter refuses to print. */
+        PyErr_Clear();
+        text = PyUnicode_FromString("refused, and so is showing the value");
+    }
     if (text != NULL)
         PyErr_Format(type, "%s: %s (%s): %U", kernel, argument->place, argument->type, text);
     Py_XDECREF(text);
@@ -861,12 +922,28 @@ static int lg_explain(const char *kernel, const lg_argument *argument)
 {
     PyObject *error = lg_take_exception();
     PyObject *type = (PyObject *)Py_TYPE(error);
-    if (type == PyExc_TypeError || type == PyExc_ValueError || type == PyExc_OverflowError)
+    if (type == PyExc_TypeError || type == PyExc_ValueError || type == PyExc_OverflowError ||
+        type == PyExc_BufferError)
         PyErr_Format(type, "%s: %s (%s): %S", kernel, argument->place, argument->type, error);
     else
         PyErr_SetObject(type, error);
     Py_DECREF(error);
     return -1;
+}
+
+/* Tells whether what went wrong is that the object has no such attribute. Any other exception
+ * stays: it is the object's own. */
+LG_COLD
+static int lg_lacks(PyObject *object, const char *attribute)
+{
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError))
+        return 0;
+    PyObject *error = lg_take_exception();
+    const int lacks = !PyObject_HasAttrString(object, attribute);
+    if (!lacks)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_DECREF(error);
+    return lacks;
 }
 
 /* Puts arguments given by position and by keyword into one row; what was not given stays NULL.
@@ -922,61 +999,6 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
     return 0;
 }
 
-/* Takes any integer, and says what is wrong with everything else. */
-LG_COLD
-static int lg_any_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
-{
-    if (!PyIndex_Check(object)) {
-        PyErr_Format(PyExc_TypeError, "%s: grid %s must be an int, got %.200R", kernel, axis,
-                     object);
-        return -1;
-    }
-    PyObject *number = PyNumber_Index(object);
-    if (number == NULL)
-        return -1;
-    int overflow = 0;
-    long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
-    Py_DECREF(number);
-    if (value == -1 && PyErr_Occurred() != NULL)
-        return -1;
-    if (overflow < 0 || (overflow == 0 && value < 0)) {
-        PyErr_Format(PyExc_ValueError, "%s: grid %s is negative: %.200R", kernel, axis, object);
-        return -1;
-    }
-    if (overflow > 0 || value > UINT32_MAX) {
-        PyErr_Format(PyExc_ValueError, "%s: grid %s is too large: %.200R", kernel, axis, object);
-        return -1;
-    }
-    *size = (uint32_t)value;
-    return 0;
-}
-
-LG_COLD
-static int lg_grid_from_list(const char *kernel, PyObject *object, uint32_t grid[3])
-{
-    static const char *const axes[3] = {"x", "y", "z"};
-    if (!PyTuple_Check(object) && !PyList_Check(object)) {
-        if (PyIndex_Check(object))
-            return lg_any_grid_size(kernel, object, axes[0], &grid[0]);
-        PyErr_Format(PyExc_TypeError,
-                     "%s: grid must be an int or a tuple of one to three, got %.200R", kernel,
-                     object);
-        return -1;
-    }
-    PyObject *sizes = PySequence_Tuple(object);
-    if (sizes == NULL)
-        return -1;
-    const Py_ssize_t count = PyTuple_GET_SIZE(sizes);
-    int status = count >= 1 && count <= 3 ? 0 : -1;
-    if (status != 0)
-        PyErr_Format(PyExc_ValueError, "%s: grid must have one to three sizes, got %zd", kernel,
-                     count);
-    for (Py_ssize_t i = 0; status == 0 && i < count; i++)
-        status = lg_any_grid_size(kernel, PyTuple_GET_ITEM(sizes, i), axes[i], &grid[i]);
-    Py_DECREF(sizes);
-    return status;
-}
-
 /* Reads an int: without a call where the interpreter has it in one digit and tells so. */
 static inline int lg_overflows(PyObject *number, int64_t *value)
 {
@@ -989,6 +1011,51 @@ static inline int lg_overflows(PyObject *number, int64_t *value)
 #endif
     *value = PyLong_AsLongLongAndOverflow(number, &overflow);
     return overflow != 0;
+}
+
+static const lg_argument lg_grid_axes[] = {{"grid x", "int"}, {"grid y", "int"}, {"grid z", "int"}};
+static const lg_argument lg_whole_grid = {"grid", "int or tuple of one to three"};
+static const lg_argument lg_stream_argument = {"stream", "int, None or a stream object"};
+
+/* Takes any integer, and says what is wrong with everything else. */
+LG_COLD
+static int lg_any_grid_size(const char *kernel, PyObject *object, const lg_argument *axis,
+                            uint32_t *size)
+{
+    int overflow = 0;
+    if (!PyIndex_Check(object))
+        return LG_WRONG_KIND(kernel, axis, "an int", object);
+    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (value == -1 && overflow == 0 && PyErr_Occurred() != NULL)
+        return -1;
+    if (overflow < 0 || (overflow == 0 && value < 0))
+        return lg_complain(PyExc_ValueError, kernel, axis, "%.200R is negative", object);
+    if (overflow > 0 || value > UINT32_MAX)
+        return lg_complain(PyExc_ValueError, kernel, axis, "%.200R is too large", object);
+    *size = (uint32_t)value;
+    return 0;
+}
+
+LG_COLD
+static int lg_grid_from_list(const char *kernel, PyObject *object, uint32_t grid[3])
+{
+    if (!PyTuple_Check(object) && !PyList_Check(object)) {
+        if (PyIndex_Check(object))
+            return lg_any_grid_size(kernel, object, &lg_grid_axes[0], &grid[0]);
+        return LG_WRONG_KIND(kernel, &lg_whole_grid, "an int or a tuple of one to three", object);
+    }
+    PyObject *sizes = PySequence_Tuple(object);
+    if (sizes == NULL)
+        return -1;
+    const Py_ssize_t count = PyTuple_GET_SIZE(sizes);
+    int status = 0;
+    if (count < 1 || count > 3)
+        status = lg_complain(PyExc_ValueError, kernel, &lg_whole_grid,
+                             "expected one to three sizes, got %zd", count);
+    for (Py_ssize_t i = 0; status == 0 && i < count; i++)
+        status = lg_any_grid_size(kernel, PyTuple_GET_ITEM(sizes, i), &lg_grid_axes[i], &grid[i]);
+    Py_DECREF(sizes);
+    return status;
 }
 
 static inline int lg_is_grid_size(PyObject *object, uint32_t *size)
@@ -1019,16 +1086,13 @@ static inline int lg_grid_from_object(const char *kernel, PyObject *object, uint
     return lg_grid_from_list(kernel, object, grid);
 }
 
-static int lg_handle_from_int(const char *kernel, const char *what, PyObject *object,
+static int lg_handle_from_int(const char *kernel, const lg_argument *what, PyObject *object,
                               void **handle)
 {
-    unsigned long long value = PyLong_AsUnsignedLongLong(object);
-    if (value == (unsigned long long)-1 && PyErr_Occurred() != NULL) {
-        if (PyErr_ExceptionMatches(PyExc_OverflowError))
-            PyErr_Format(PyExc_OverflowError, "%s: %s is no 64-bit handle: %.200R", kernel, what,
-                         object);
-        return -1;
-    }
+    const unsigned long long value = PyLong_AsUnsignedLongLong(object);
+    if (LG_UNLIKELY(value == (unsigned long long)-1 && PyErr_Occurred() != NULL))
+        return lg_complain(PyExc_OverflowError, kernel, what, "%.200R is no 64-bit handle",
+                           object);
     *handle = (void *)(uintptr_t)value;
     return 0;
 }
@@ -1057,14 +1121,12 @@ static int lg_stream_from_protocol(const char *kernel, PyObject *object, void **
     if (PyErr_Occurred() != NULL)
         return -1;
     if (handle == NULL || !PyLong_Check(handle)) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s: stream must be an int, None, or have __cuda_stream__ or cuda_stream, "
-                     "got %.200R of type %s",
-                     kernel, object, Py_TYPE(object)->tp_name);
         Py_XDECREF(handle);
-        return -1;
+        return LG_WRONG_KIND(kernel, &lg_stream_argument,
+                             "an int, None, or an object with __cuda_stream__ or cuda_stream",
+                             object);
     }
-    int status = lg_handle_from_int(kernel, "stream", handle, stream);
+    int status = lg_handle_from_int(kernel, &lg_stream_argument, handle, stream);
     Py_DECREF(handle);
     return status;
 }
@@ -1075,7 +1137,7 @@ static inline int lg_stream_from_object(const char *kernel, PyObject *object, vo
     if (object == Py_None)
         return 0;
     if (PyLong_Check(object))
-        return lg_handle_from_int(kernel, "stream", object, stream);
+        return lg_handle_from_int(kernel, &lg_stream_argument, object, stream);
     return lg_stream_from_protocol(kernel, object, stream);
 }
 
@@ -1112,12 +1174,10 @@ static int lg_unsigned_from_object(const char *kernel, const lg_argument *argume
     unsigned long long wide = PyLong_AsUnsignedLongLong(number);
     Py_DECREF(number);
     const int overflows = wide == (unsigned long long)-1 && PyErr_Occurred() != NULL;
-    if (LG_UNLIKELY(overflows || wide > high)) {
-        PyErr_Clear();
+    if (LG_UNLIKELY(overflows || wide > high))
         return lg_complain(PyExc_OverflowError, kernel, argument,
                            "%.200R is out of range, 0 to %llu", object,
                            (unsigned long long)high);
-    }
     *value = wide;
     return 0;
 }
@@ -1231,13 +1291,21 @@ static int lg_translate(PyObject *module, const char *kernel, const lg_argument 
     uint64_t translated = 0;
     if (*address == 0)
         return 0;
-    int status = lg_need_driver(kernel);
-    if (LG_UNLIKELY(status != LG_SUCCESS))
-        return lg_raise(module, status);
+    int status = LG_SUCCESS;
+    if (LG_UNLIKELY(!lg_is_driver_open())) {
+        Py_BEGIN_ALLOW_THREADS
+        status = lg_need_driver(kernel);
+        Py_END_ALLOW_THREADS
+        if (status != LG_SUCCESS)
+            return lg_raise(module, status);
+    }
     status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
     if (LG_UNLIKELY(status != LG_SUCCESS)) {
         void *context = NULL;
-        int asked = lg_need_context(kernel, stream, &context);
+        int asked = LG_SUCCESS;
+        Py_BEGIN_ALLOW_THREADS
+        asked = lg_need_context(kernel, stream, &context);
+        Py_END_ALLOW_THREADS
         if (asked != LG_SUCCESS)
             return lg_raise(module, asked);
         status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
@@ -1253,19 +1321,6 @@ static int lg_translate(PyObject *module, const char *kernel, const lg_argument 
 
 /* Protocols answer 1 with an address, 0 where the object does not have them, -1 with an
  * exception: the object's own where it raised one. */
-LG_COLD
-static int lg_lacks(PyObject *object, const char *attribute)
-{
-    if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-        return 0;
-    PyObject *error = lg_take_exception();
-    const int lacks = !PyObject_HasAttrString(object, attribute);
-    if (!lacks)
-        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-    Py_DECREF(error);
-    return lacks;
-}
-
 static int lg_address_from_data_ptr(PyObject *module, const char *kernel,
                                     const lg_argument *argument, PyObject *object,
                                     uint64_t *address)
@@ -1293,8 +1348,8 @@ static int lg_address_from_interface(const char *kernel, const lg_argument *argu
     PyObject *data = NULL;
     PyObject *number = NULL;
     int status = -1;
-    if (PyDict_Check(interface))
-        data = Py_XNewRef(PyDict_GetItemString(interface, "data"));
+    if (PyMapping_Check(interface))
+        data = PyMapping_GetItemString(interface, "data");
     if (data != NULL && PyTuple_Check(data) && PyTuple_GET_SIZE(data) == 2)
         number = PyTuple_GET_ITEM(data, 0);
     if (number == NULL || !PyLong_Check(number))
@@ -1325,7 +1380,8 @@ enum { LG_DLPACK_CUDA = 2, LG_DLPACK_CUDA_MANAGED = 13 };
 
 /* -1 asks a producer on the GPU not to synchronise: ordering is the caller's, by the stream. */
 LG_COLD
-static PyObject *lg_dlpack_capsule(PyObject *object)
+static PyObject *lg_dlpack_capsule(const char *kernel, const lg_argument *argument,
+                                   PyObject *object)
 {
     int type = 0;
     int number = 0;
@@ -1335,28 +1391,29 @@ static PyObject *lg_dlpack_capsule(PyObject *object)
     int parsed = PyTuple_Check(device) && PyArg_ParseTuple(device, "ii", &type, &number);
     Py_DECREF(device);
     if (!parsed) {
-        if (PyErr_Occurred() == NULL)
-            PyErr_SetString(PyExc_TypeError, "__dlpack_device__() returned no tuple");
+        (void)lg_complain(PyExc_TypeError, kernel, argument,
+                          "__dlpack_device__() returned no pair of ints");
         return NULL;
     }
     if (type != LG_DLPACK_CUDA && type != LG_DLPACK_CUDA_MANAGED)
         return PyObject_CallMethod(object, "__dlpack__", NULL);
     PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
+    if (method == NULL)
+        return NULL;
     PyObject *none = PyTuple_New(0);
-    PyObject *options = Py_BuildValue("{s:i}", "stream", -1);
-    PyObject *capsule = NULL;
-    if (method != NULL && none != NULL && options != NULL)
-        capsule = PyObject_Call(method, none, options);
-    Py_XDECREF(method);
+    PyObject *options = none == NULL ? NULL : Py_BuildValue("{s:i}", "stream", -1);
+    PyObject *capsule = options == NULL ? NULL : PyObject_Call(method, none, options);
+    Py_DECREF(method);
     Py_XDECREF(none);
     Py_XDECREF(options);
     return capsule;
 }
 
 LG_COLD
-static int lg_address_from_dlpack(PyObject *object, uint64_t *address)
+static int lg_address_from_dlpack(const char *kernel, const lg_argument *argument,
+                                  PyObject *object, uint64_t *address)
 {
-    PyObject *capsule = lg_dlpack_capsule(object);
+    PyObject *capsule = lg_dlpack_capsule(kernel, argument, object);
     if (capsule == NULL)
         return lg_lacks(object, "__dlpack_device__") ? 0 : -1;
     const lg_dlpack_tensor *tensor =
@@ -1364,7 +1421,7 @@ static int lg_address_from_dlpack(PyObject *object, uint64_t *address)
     if (tensor != NULL)
         *address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
     Py_DECREF(capsule);
-    return tensor != NULL ? 1 : -1;
+    return tensor != NULL ? 1 : lg_explain(kernel, argument);
 }
 
 LG_COLD
@@ -1374,7 +1431,7 @@ static int lg_pointer_without_data_ptr(PyObject *module, const char *kernel,
 {
     int found = lg_address_from_interface(kernel, argument, object, address);
     if (found == 0)
-        found = lg_address_from_dlpack(object, address);
+        found = lg_address_from_dlpack(kernel, argument, object, address);
     if (found < 0)
         return -1;
     if (found > 0)
@@ -1418,7 +1475,8 @@ static PyObject *lg_set_allocator(PyObject *module, PyObject *allocator)
     PyObject *old = NULL;
     if (allocator != Py_None && !PyCallable_Check(allocator)) {
         PyErr_Format(PyExc_TypeError,
-                     "set_allocator() takes a callable (size, alignment, stream) or None, got %R",
+                     "set_allocator() takes a callable (size, alignment, stream) or None, "
+                     "got %.200R",
                      allocator);
         return NULL;
     }
@@ -1535,7 +1593,7 @@ static void lg_free_module(void *module)
     (void)lg_clear_module((PyObject *)module);
 }
 
-LG_ALIGNAS(64) static const unsigned char lg_image_scalars[] = {
+LG_ALIGNAS(64) static const unsigned char lg_image_scalars_cpython[] = {
     0x7f, 0x45, 0x4c, 0x46, 0x02, 0x01, 0x01, 0x33, 0x07, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0xbe, 0x00, 0x80, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x58, 0x0f, 0x00, 0x00,
@@ -1889,16 +1947,16 @@ LG_ALIGNAS(64) static const unsigned char lg_image_scalars[] = {
     0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 };
 
-LG_STATIC_ASSERT(sizeof lg_image_scalars == 4208, "the whole image");
+LG_STATIC_ASSERT(sizeof lg_image_scalars_cpython == 4208, "the whole image");
 
 static const lg_kernel lg_kernel_scalars = {
     "scalars",
     "scalars_kernel", /* name in the image */
-    lg_image_scalars,
-    sizeof lg_image_scalars,
+    lg_image_scalars_cpython,
+    sizeof lg_image_scalars_cpython,
     32, /* threads of a block */
     0, /* bytes of dynamic shared memory */
-    0, /* no more than devices have */
+    0, /* shared memory is not oversized */
     { 1, 1, 1 }, /* blocks of a cluster */
     0, /* the grid counts blocks */
     0, /* no launch attributes */
@@ -1949,8 +2007,8 @@ static int lg_run_scalars(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    return lg_launch(&lg_state_scalars, &lg_kernel_scalars, stream, grid_x, grid_y,
-                     grid_z, slots);
+    return lg_launch_grid(&lg_state_scalars, &lg_kernel_scalars, stream, grid_x,
+                          grid_y, grid_z, slots);
 }
 
 /* What a message calls each argument. */
@@ -2143,7 +2201,7 @@ static PyObject *lg_call_unload(PyObject *module, PyObject *nothing)
     int status = LG_SUCCESS;
     (void)nothing;
     Py_BEGIN_ALLOW_THREADS
-    status = lg_unload(&lg_state_scalars, &lg_kernel_scalars);
+    status = lg_release(&lg_state_scalars, &lg_kernel_scalars);
     Py_END_ALLOW_THREADS
     if (status != LG_SUCCESS && lg_raise(module, status) != 0)
         return NULL;

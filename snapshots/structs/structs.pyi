@@ -2,7 +2,7 @@
 #   signature   structs(params: bytes[24], map: nvTmaDesc, odd: bytes[5], n: i32)
 #   target      cuda
 #   artifact    pyi
-#   regenerate  launchgen emit -s 'params: bytes[24], map: nvTmaDesc, odd: bytes[5:1], n: i32' --name structs --num-warps 4 --artifact c,cpython,pyi,example
+#   regenerate  launchgen emit -s 'params: bytes[24], map: nvTmaDesc, odd: bytes[5], n: i32' --name structs --num-warps 4 --artifact c,cpython,pyi,example
 from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Final, Protocol, SupportsIndex

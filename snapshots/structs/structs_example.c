@@ -2,7 +2,7 @@
  *   signature   structs(params: bytes[24], map: nvTmaDesc, odd: bytes[5], n: i32)
  *   target      cuda
  *   artifact    example
- *   regenerate  launchgen emit -s 'params: bytes[24], map: nvTmaDesc, odd: bytes[5:1], n: i32' --name structs --num-warps 4 --artifact c,cpython,pyi,example
+ *   regenerate  launchgen emit -s 'params: bytes[24], map: nvTmaDesc, odd: bytes[5], n: i32' --name structs --num-warps 4 --artifact c,cpython,pyi,example
  */
 /* A program to start from: it launches the kernel once on the default stream, with empty buffers
  * and zeros. Put your own sizes and values in.
@@ -18,6 +18,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -36,30 +37,37 @@ static int (*cu_synchronize)(void);
 static int (*cu_load)(void **, const char *);
 static int (*cu_get_function)(void **, void *, const char *);
 
-static int find(void *library, const char *name, void *entry_point)
+static void check(int status, const char *what)
 {
-    void *symbol = dlsym(library, name);
-    memcpy(entry_point, &symbol, sizeof symbol);
-    return symbol != NULL;
+    if (status != 0) {
+        fprintf(stderr, "%s: %d %s\n", what, status, structs_error());
+        exit(1);
+    }
 }
 
-static int open_driver(void)
+static void find(void *library, const char *name, void *entry_point)
+{
+    void *symbol = dlsym(library, name);
+    check(symbol == NULL, name);
+    memcpy(entry_point, &symbol, sizeof symbol);
+}
+
+static void open_driver(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     void *context = NULL;
-    if (library == NULL || !find(library, "cuInit", &cu_init) ||
-        !find(library, "cuDevicePrimaryCtxRetain", &cu_retain) ||
-        !find(library, "cuCtxSetCurrent", &cu_set_current) ||
-        !find(library, "cuMemAlloc_v2", &cu_allocate) ||
-        !find(library, "cuMemsetD8_v2", &cu_fill) ||
-        !find(library, "cuCtxSynchronize", &cu_synchronize)) {
-        fprintf(stderr, "no NVIDIA driver\n");
-        return 0;
-    }
-    if (!find(library, "cuModuleLoad", &cu_load) ||
-        !find(library, "cuModuleGetFunction", &cu_get_function))
-        return 0;
-    return cu_init(0) == 0 && cu_retain(&context, 0) == 0 && cu_set_current(context) == 0;
+    check(library == NULL, "libcuda.so.1");
+    find(library, "cuInit", &cu_init);
+    find(library, "cuDevicePrimaryCtxRetain", &cu_retain);
+    find(library, "cuCtxSetCurrent", &cu_set_current);
+    find(library, "cuMemAlloc_v2", &cu_allocate);
+    find(library, "cuMemsetD8_v2", &cu_fill);
+    find(library, "cuCtxSynchronize", &cu_synchronize);
+    find(library, "cuModuleLoad", &cu_load);
+    find(library, "cuModuleGetFunction", &cu_get_function);
+    check(cu_init(0), "cuInit");
+    check(cu_retain(&context, 0), "cuDevicePrimaryCtxRetain");
+    check(cu_set_current(context), "cuCtxSetCurrent");
 }
 
 int main(int argc, char **argv)
@@ -72,13 +80,13 @@ int main(int argc, char **argv)
     static uint64_t arg_map[(128 + 7) / 8];
     /* odd: bytes[5] */
     static uint64_t arg_odd[(5 + 7) / 8];
-    if (!open_driver())
-        return 1;
-    if (argc != 2 || cu_load(&module, argv[1]) != 0 ||
-        cu_get_function(&function, module, "structs") != 0) {
+    if (argc != 2) {
         fprintf(stderr, "usage: structs_example IMAGE\n");
         return 1;
     }
+    open_driver();
+    check(cu_load(&module, argv[1]), argv[1]);
+    check(cu_get_function(&function, module, "structs"), "cuModuleGetFunction");
     int status = structs_launch(
         function, /* function */
         NULL, /* stream */
@@ -90,10 +98,8 @@ int main(int argc, char **argv)
         arg_odd, /* odd: bytes[5] */
         0 /* n: i32 */
     );
-    if (status == 0)
-        status = cu_synchronize();
-    else
-        fprintf(stderr, "%s\n", structs_error());
-    printf("structs: %d\n", status);
-    return status != 0;
+    check(status, "structs_launch");
+    check(cu_synchronize(), "cuCtxSynchronize");
+    printf("structs: the kernel ran\n");
+    return 0;
 }

@@ -42,11 +42,14 @@
 
 #define LG_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-/* Failures and first use. What runs once is not worth the time that gcc takes to optimise it. */
+/* Failures and first use. gcc takes a third less time for the whole file where it need not
+ * optimise these; define LG_COLD yourself to have it otherwise. */
+#ifndef LG_COLD
 #if defined(__GNUC__) && !defined(__clang__)
 #define LG_COLD __attribute__((cold, noinline, optimize("O0")))
 #else
 #define LG_COLD __attribute__((cold, noinline))
+#endif
 #endif
 
 LG_STATIC_ASSERT(sizeof(void *) == 8, "addresses fill 8-byte slots");
@@ -166,6 +169,7 @@ typedef struct lg_driver {
     int (*context_pop)(void **context);
     int (*context_device)(int *device);
     int (*primary_retain)(void **context, int device);
+    int (*stream_device)(void *stream, int *device);
     int (*stream_context)(void *stream, void **context);
     int (*launch_plain)(void *function, unsigned int grid_x, unsigned int grid_y,
                         unsigned int grid_z, unsigned int block_x, unsigned int block_y,
@@ -207,6 +211,7 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(context_pop, "cuCtxPopCurrent_v2", 1),
     LG_ENTRY(context_device, "cuCtxGetDevice", 1),
     LG_ENTRY(primary_retain, "cuDevicePrimaryCtxRetain", 1),
+    LG_ENTRY(stream_device, "cuStreamGetDevice", 0),
     LG_ENTRY(stream_context, "cuStreamGetCtx", 0),
     LG_ENTRY(launch_plain, "cuLaunchKernel", 1),
     LG_ENTRY(launch, "cuLaunchKernelEx", 0),
@@ -227,9 +232,15 @@ static const lg_entry_point lg_entry_points[] = {
 
 #undef LG_ENTRY
 
-/* `ready` is written last and read first; all else is constant once it is set. */
+LG_STATIC_ASSERT(sizeof lg_entry_points / sizeof lg_entry_points[0] ==
+                     sizeof(lg_driver) / sizeof(void *),
+                 "every member is looked up");
+
+/* `ready` is written last and read first; all else is constant once it is set. Without `found` the
+ * table may be half full, of a driver that lacks a call. */
 static lg_driver lg_cuda;
 static int lg_cuda_devices;
+static int lg_cuda_found;
 static int lg_cuda_ready;
 static pthread_mutex_t lg_cuda_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -263,7 +274,7 @@ static int lg_launch_without_attributes(const lg_launch_config *config, void *fu
 }
 
 LG_COLD
-static int lg_find_entry_points(const char *kernel, void *library, lg_driver *found)
+static int lg_find_entry_points(const char *kernel, void *library)
 {
     for (size_t i = 0; i < sizeof lg_entry_points / sizeof lg_entry_points[0]; i++) {
         const lg_entry_point *entry = &lg_entry_points[i];
@@ -272,32 +283,31 @@ static int lg_find_entry_points(const char *kernel, void *library, lg_driver *fo
             return lg_refuse(LG_ERROR_SYMBOL_NOT_FOUND, "%s: the driver has no %s", kernel,
                              entry->symbol);
         /* ISO C has no conversion of an object's address to a function's; POSIX has this one. */
-        *(void **)(void *)((char *)found + entry->offset) = symbol;
+        *(void **)(void *)((char *)&lg_cuda + entry->offset) = symbol;
     }
-    if (dlsym(library, "cuLaunchKernelEx") == NULL)
-        found->launch = lg_launch_without_attributes;
+    if (lg_cuda.launch == NULL)
+        lg_cuda.launch = lg_launch_without_attributes;
     /* Libraries are of use with all their calls or not at all. */
-    if (found->library_unload == NULL || found->library_kernel == NULL ||
-        found->kernel_function == NULL || found->kernel_get == NULL || found->kernel_set == NULL)
-        found->library_load = NULL;
+    if (lg_cuda.library_unload == NULL || lg_cuda.library_kernel == NULL ||
+        lg_cuda.kernel_function == NULL || lg_cuda.kernel_get == NULL || lg_cuda.kernel_set == NULL)
+        lg_cuda.library_load = NULL;
     return LG_SUCCESS;
 }
 
 LG_COLD
 static int lg_start_driver(const char *kernel)
 {
-    if (lg_cuda.init == NULL) {
-        lg_driver found = lg_cuda;
+    if (!lg_cuda_found) {
         void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
         if (library == NULL)
             return lg_refuse(LG_ERROR_LIBRARY_NOT_FOUND, "%s: no NVIDIA driver: %s", kernel,
                              dlerror());
-        int status = lg_find_entry_points(kernel, library, &found);
+        int status = lg_find_entry_points(kernel, library);
         if (status != LG_SUCCESS) {
             (void)dlclose(library);
             return status;
         }
-        lg_cuda = found;
+        lg_cuda_found = 1;
     }
     int status = lg_cuda.init(0);
     if (status != LG_SUCCESS)
@@ -321,9 +331,14 @@ static int lg_open_driver(const char *kernel)
     return status;
 }
 
+static inline int lg_is_driver_open(void)
+{
+    return __atomic_load_n(&lg_cuda_ready, __ATOMIC_ACQUIRE);
+}
+
 static inline int lg_need_driver(const char *kernel)
 {
-    if (LG_UNLIKELY(!__atomic_load_n(&lg_cuda_ready, __ATOMIC_ACQUIRE)))
+    if (LG_UNLIKELY(!lg_is_driver_open()))
         return lg_open_driver(kernel);
     return LG_SUCCESS;
 }
@@ -334,9 +349,9 @@ static inline int lg_is_default_stream(const void *stream)
     return (uintptr_t)stream <= 2;
 }
 
-/* Tells the device of a stream that is not a default one. */
+/* Drivers before CUDA 12.8 tell a stream's device by way of its context only. */
 LG_COLD
-static int lg_stream_device(const char *kernel, void *stream, int *device)
+static int lg_stream_device_by_context(const char *kernel, void *stream, int *device)
 {
     void *context = NULL;
     int status = lg_cuda.stream_context(stream, &context);
@@ -354,6 +369,20 @@ static int lg_stream_device(const char *kernel, void *stream, int *device)
     return LG_SUCCESS;
 }
 
+/* Tells the device of a stream that is not a default one; leaves `device` where no call tells. */
+static int lg_find_stream_device(const char *kernel, void *stream, int *device)
+{
+    if (lg_cuda.stream_device != NULL) {
+        int status = lg_cuda.stream_device(stream, device);
+        if (LG_UNLIKELY(status != LG_SUCCESS))
+            return lg_driver_failed(kernel, "cuStreamGetDevice", status, "");
+        return LG_SUCCESS;
+    }
+    if (lg_cuda.stream_context != NULL)
+        return lg_stream_device_by_context(kernel, stream, device);
+    return LG_SUCCESS;
+}
+
 /* A current context is used as it is. A thread without one gets the primary context of the
  * stream's device, or of device 0 where no stream names a device, and keeps it. */
 LG_COLD
@@ -365,8 +394,8 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
     if (*context != NULL)
         return LG_SUCCESS;
-    if (!lg_is_default_stream(stream) && lg_cuda.stream_context != NULL) {
-        status = lg_stream_device(kernel, stream, &device);
+    if (!lg_is_default_stream(stream)) {
+        status = lg_find_stream_device(kernel, stream, &device);
         if (status != LG_SUCCESS)
             return status;
     }
@@ -379,27 +408,45 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
     return LG_SUCCESS;
 }
 
-/* Makes sure of a context and tells which one it is, and its device. A kernel that serves every
- * context would run on the stream's device without a word, on addresses of the current one; with
- * a single device there is nothing to mistake. */
-LG_COLD
+/* Tells the current context's device and, where modules serve one context each, the context. A
+ * kernel that serves every context would run on the stream's device without a word, on addresses
+ * of the current one; with a single device there is nothing to mistake. */
 static int lg_find_place(const char *kernel, void *stream, void **context, int *device)
 {
-    int other = 0;
-    int status = lg_need_context(kernel, stream, context);
-    if (status != LG_SUCCESS)
-        return status;
-    status = lg_cuda.context_device(device);
-    if (status != LG_SUCCESS)
+    int status = lg_cuda.context_device(device);
+    if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
+        status = lg_need_context(kernel, stream, context);
+        if (status != LG_SUCCESS)
+            return status;
+        status = lg_cuda.context_device(device);
+    }
+    if (LG_UNLIKELY(status != LG_SUCCESS))
         return lg_driver_failed(kernel, "cuCtxGetDevice", status, "");
-    if (lg_cuda_devices < 2 || lg_is_default_stream(stream) || lg_cuda.stream_context == NULL)
+    if (lg_cuda.library_load == NULL) {
+        status = lg_cuda.context_current(context);
+        if (status != LG_SUCCESS)
+            return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
+    }
+    if (lg_cuda_devices < 2 || lg_is_default_stream(stream))
         return LG_SUCCESS;
-    status = lg_stream_device(kernel, stream, &other);
-    if (status == LG_SUCCESS && other != *device)
+    int other = *device;
+    status = lg_find_stream_device(kernel, stream, &other);
+    if (LG_UNLIKELY(status == LG_SUCCESS && other != *device))
         status = lg_refuse(LG_ERROR_INVALID_VALUE,
                            "%s: the stream belongs to device %d, but device %d is current",
                            kernel, other, *device);
     return status;
+}
+
+/* A launch of this kernel needs nothing of its function beyond the defaults. */
+static inline int lg_prepare(const lg_kernel *kernel, const void *handle, int device,
+                             int is_kernel)
+{
+    (void)kernel;
+    (void)handle;
+    (void)device;
+    (void)is_kernel;
+    return LG_SUCCESS;
 }
 
 /* One load: of a library, which serves every context of a device, or, where the driver has no
@@ -422,7 +469,6 @@ typedef struct lg_state {
     pthread_mutex_t mutex;
 } lg_state;
 
-LG_COLD
 static void *lg_lookup(const lg_state *state, const void *context, int device)
 {
     const lg_loaded *node = __atomic_load_n(&state->loaded, __ATOMIC_ACQUIRE);
@@ -431,15 +477,6 @@ static void *lg_lookup(const lg_state *state, const void *context, int device)
             return node->function;
     }
     return NULL;
-}
-
-/* This kernel needs nothing of its function beyond the defaults. */
-static inline int lg_prepare(const lg_state *state, const lg_kernel *kernel, const lg_loaded *node)
-{
-    (void)state;
-    (void)kernel;
-    (void)node;
-    return LG_SUCCESS;
 }
 
 LG_COLD
@@ -502,7 +539,7 @@ static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context,
     node->device = device;
     int status = libraries ? lg_load_library(state, kernel, node) : lg_load_module(kernel, node);
     if (status == LG_SUCCESS)
-        status = lg_prepare(state, kernel, node);
+        status = lg_prepare(kernel, node->function, device, libraries);
     if (status != LG_SUCCESS) {
         if (node->module != NULL)
             (void)lg_cuda.module_unload(node->module);
@@ -517,8 +554,21 @@ static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context,
     return LG_SUCCESS;
 }
 
-/* Finds what to launch in the current context, and loads it there if nobody has yet. */
+/* Loads the kernel where the thread is, unless another thread has meanwhile. */
 LG_COLD
+static int lg_load_once(lg_state *state, const lg_kernel *kernel, void *context, int device,
+                        void **function)
+{
+    int status = LG_SUCCESS;
+    (void)pthread_mutex_lock(&state->mutex);
+    *function = lg_lookup(state, context, device);
+    if (*function == NULL)
+        status = lg_load_here(state, kernel, context, device, function);
+    (void)pthread_mutex_unlock(&state->mutex);
+    return status;
+}
+
+/* Finds what to launch in the current context. */
 static int lg_find_function(lg_state *state, const lg_kernel *kernel, void *stream,
                             void **function)
 {
@@ -527,17 +577,12 @@ static int lg_find_function(lg_state *state, const lg_kernel *kernel, void *stre
     int status = lg_need_driver(kernel->name);
     if (status == LG_SUCCESS)
         status = lg_find_place(kernel->name, stream, &context, &device);
-    if (status != LG_SUCCESS)
+    if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
     *function = lg_lookup(state, context, device);
-    if (*function != NULL)
-        return LG_SUCCESS;
-    (void)pthread_mutex_lock(&state->mutex);
-    *function = lg_lookup(state, context, device);
-    if (*function == NULL)
-        status = lg_load_here(state, kernel, context, device, function);
-    (void)pthread_mutex_unlock(&state->mutex);
-    return status;
+    if (LG_UNLIKELY(*function == NULL))
+        return lg_load_once(state, kernel, context, device, function);
+    return LG_SUCCESS;
 }
 
 static inline int lg_need_function(lg_state *state, const lg_kernel *kernel, void *stream,
@@ -569,7 +614,7 @@ static int lg_release_module(const lg_loaded *node, const char **call)
 /* Everything is forgotten even where the driver refuses to release it: the next launch loads
  * again rather than use a handle of unknown state. The first refusal is what is returned. */
 LG_COLD
-static int lg_unload(lg_state *state, const lg_kernel *kernel)
+static int lg_release(lg_state *state, const lg_kernel *kernel)
 {
     const char *call = NULL;
     const char *failed_call = NULL;
@@ -645,27 +690,37 @@ static int lg_launch_failed(const lg_kernel *kernel, int status, const lg_launch
                             detail);
 }
 
+/* Turns a grid into blocks, and refuses one that no device launches. */
+static inline int lg_count_blocks(const lg_kernel *kernel, lg_grid *grid)
+{
+    if (kernel->grid_counts_clusters) {
+        grid->x *= kernel->cluster[0];
+        grid->y *= kernel->cluster[1];
+        grid->z *= kernel->cluster[2];
+    } else if (LG_UNLIKELY(grid->x % kernel->cluster[0] != 0 ||
+                           grid->y % kernel->cluster[1] != 0 ||
+                           grid->z % kernel->cluster[2] != 0)) {
+        return lg_refuse_grid(kernel, *grid, "no multiple of the cluster,", kernel->cluster[0],
+                              kernel->cluster[1], kernel->cluster[2]);
+    }
+    if (LG_UNLIKELY(grid->x > LG_GRID_X || grid->y > LG_GRID_Y || grid->z > LG_GRID_Z))
+        return lg_refuse_grid(kernel, *grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
+                              LG_GRID_Z);
+    return LG_SUCCESS;
+}
+
 /* An empty grid is a success that launches nothing, whatever the other sizes are. */
-static inline int lg_launch(lg_state *state, const lg_kernel *kernel, void *stream,
-                            uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, void **slots)
+static inline int lg_launch_grid(lg_state *state, const lg_kernel *kernel, void *stream,
+                                 uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, void **slots)
 {
     lg_grid grid = {grid_x, grid_y, grid_z};
     void *function = NULL;
     if (LG_UNLIKELY(lg_is_empty(grid_x, grid_y, grid_z)))
         return LG_SUCCESS;
-    if (kernel->grid_counts_clusters) {
-        grid.x *= kernel->cluster[0];
-        grid.y *= kernel->cluster[1];
-        grid.z *= kernel->cluster[2];
-    } else if (LG_UNLIKELY(grid.x % kernel->cluster[0] != 0 || grid.y % kernel->cluster[1] != 0 ||
-                           grid.z % kernel->cluster[2] != 0)) {
-        return lg_refuse_grid(kernel, grid, "no multiple of the cluster,", kernel->cluster[0],
-                              kernel->cluster[1], kernel->cluster[2]);
-    }
-    if (LG_UNLIKELY(grid.x > LG_GRID_X || grid.y > LG_GRID_Y || grid.z > LG_GRID_Z))
-        return lg_refuse_grid(kernel, grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
-                              LG_GRID_Z);
-    int status = lg_need_function(state, kernel, stream, &function);
+    int status = lg_count_blocks(kernel, &grid);
+    if (LG_UNLIKELY(status != LG_SUCCESS))
+        return status;
+    status = lg_need_function(state, kernel, stream, &function);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
     const lg_launch_config config = {
@@ -688,7 +743,7 @@ static inline int lg_launch(lg_state *state, const lg_kernel *kernel, void *stre
     return LG_SUCCESS;
 }
 
-LG_ALIGNAS(64) static const unsigned char lg_image_add_3_4[] = {
+LG_ALIGNAS(64) static const unsigned char lg_image_add_3_4_c[] = {
     0x7f, 0x45, 0x4c, 0x46, 0x02, 0x01, 0x01, 0x33, 0x07, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0xbe, 0x00, 0x80, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x38, 0x10, 0x00, 0x00,
@@ -1061,16 +1116,16 @@ LG_ALIGNAS(64) static const unsigned char lg_image_add_3_4[] = {
     0x00, 0x00, 0x00, 0x00,
 };
 
-LG_STATIC_ASSERT(sizeof lg_image_add_3_4 == 4432, "the whole image");
+LG_STATIC_ASSERT(sizeof lg_image_add_3_4_c == 4432, "the whole image");
 
 static const lg_kernel lg_kernel_add_3_4 = {
     "add_3_4",
     "add_kernel", /* name in the image */
-    lg_image_add_3_4,
-    sizeof lg_image_add_3_4,
+    lg_image_add_3_4_c,
+    sizeof lg_image_add_3_4_c,
     128, /* threads of a block */
     0, /* bytes of dynamic shared memory */
-    0, /* no more than devices have */
+    0, /* shared memory is not oversized */
     { 1, 1, 1 }, /* blocks of a cluster */
     0, /* the grid counts blocks */
     0, /* no launch attributes */
@@ -1101,8 +1156,8 @@ static int lg_run_add_3_4(
         &slot_alpha, /* alpha: fp32 */
         &lg_global_scratch, /* global scratch */
     };
-    return lg_launch(&lg_state_add_3_4, &lg_kernel_add_3_4, stream, grid_x, grid_y,
-                     grid_z, slots);
+    return lg_launch_grid(&lg_state_add_3_4, &lg_kernel_add_3_4, stream, grid_x,
+                          grid_y, grid_z, slots);
 }
 
 LG_EXPORT int add_3_4_launch(
@@ -1143,7 +1198,7 @@ LG_EXPORT LG_COLD int add_3_4_load(void)
 
 LG_EXPORT LG_COLD int add_3_4_unload(void)
 {
-    return lg_unload(&lg_state_add_3_4, &lg_kernel_add_3_4);
+    return lg_release(&lg_state_add_3_4, &lg_kernel_add_3_4);
 }
 
 LG_EXPORT LG_COLD const char *add_3_4_error(void)

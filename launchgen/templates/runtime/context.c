@@ -4,9 +4,9 @@ static inline int lg_is_default_stream(const void *stream)
     return (uintptr_t)stream <= 2;
 }
 
-/* Tells the device of a stream that is not a default one. */
+/* Drivers before CUDA 12.8 tell a stream's device by way of its context only. */
 LG_COLD
-static int lg_stream_device(const char *kernel, void *stream, int *device)
+static int lg_stream_device_by_context(const char *kernel, void *stream, int *device)
 {
     void *context = NULL;
     int status = lg_cuda.stream_context(stream, &context);
@@ -24,6 +24,20 @@ static int lg_stream_device(const char *kernel, void *stream, int *device)
     return LG_SUCCESS;
 }
 
+/* Tells the device of a stream that is not a default one; leaves `device` where no call tells. */
+static int lg_find_stream_device(const char *kernel, void *stream, int *device)
+{
+    if (lg_cuda.stream_device != NULL) {
+        int status = lg_cuda.stream_device(stream, device);
+        if (LG_UNLIKELY(status != LG_SUCCESS))
+            return lg_driver_failed(kernel, "cuStreamGetDevice", status, "");
+        return LG_SUCCESS;
+    }
+    if (lg_cuda.stream_context != NULL)
+        return lg_stream_device_by_context(kernel, stream, device);
+    return LG_SUCCESS;
+}
+
 /* A current context is used as it is. A thread without one gets the primary context of the
  * stream's device, or of device 0 where no stream names a device, and keeps it. */
 LG_COLD
@@ -35,8 +49,8 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
     if (*context != NULL)
         return LG_SUCCESS;
-    if (!lg_is_default_stream(stream) && lg_cuda.stream_context != NULL) {
-        status = lg_stream_device(kernel, stream, &device);
+    if (!lg_is_default_stream(stream)) {
+        status = lg_find_stream_device(kernel, stream, &device);
         if (status != LG_SUCCESS)
             return status;
     }
@@ -49,23 +63,30 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
     return LG_SUCCESS;
 }
 
-/* Makes sure of a context and tells which one it is, and its device. A kernel that serves every
- * context would run on the stream's device without a word, on addresses of the current one; with
- * a single device there is nothing to mistake. */
-LG_COLD
+/* Tells the current context's device and, where modules serve one context each, the context. A
+ * kernel that serves every context would run on the stream's device without a word, on addresses
+ * of the current one; with a single device there is nothing to mistake. */
 static int lg_find_place(const char *kernel, void *stream, void **context, int *device)
 {
-    int other = 0;
-    int status = lg_need_context(kernel, stream, context);
-    if (status != LG_SUCCESS)
-        return status;
-    status = lg_cuda.context_device(device);
-    if (status != LG_SUCCESS)
+    int status = lg_cuda.context_device(device);
+    if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
+        status = lg_need_context(kernel, stream, context);
+        if (status != LG_SUCCESS)
+            return status;
+        status = lg_cuda.context_device(device);
+    }
+    if (LG_UNLIKELY(status != LG_SUCCESS))
         return lg_driver_failed(kernel, "cuCtxGetDevice", status, "");
-    if (lg_cuda_devices < 2 || lg_is_default_stream(stream) || lg_cuda.stream_context == NULL)
+    if (lg_cuda.library_load == NULL) {
+        status = lg_cuda.context_current(context);
+        if (status != LG_SUCCESS)
+            return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
+    }
+    if (lg_cuda_devices < 2 || lg_is_default_stream(stream))
         return LG_SUCCESS;
-    status = lg_stream_device(kernel, stream, &other);
-    if (status == LG_SUCCESS && other != *device)
+    int other = *device;
+    status = lg_find_stream_device(kernel, stream, &other);
+    if (LG_UNLIKELY(status == LG_SUCCESS && other != *device))
         status = lg_refuse(LG_ERROR_INVALID_VALUE,
                            "%s: the stream belongs to device %d, but device %d is current",
                            kernel, other, *device);

@@ -12,6 +12,7 @@ typedef struct lg_driver {
     int (*context_pop)(void **context);
     int (*context_device)(int *device);
     int (*primary_retain)(void **context, int device);
+    int (*stream_device)(void *stream, int *device);
     int (*stream_context)(void *stream, void **context);
     int (*launch_plain)(void *function, unsigned int grid_x, unsigned int grid_y,
                         unsigned int grid_z, unsigned int block_x, unsigned int block_y,
@@ -53,6 +54,7 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(context_pop, "cuCtxPopCurrent_v2", 1),
     LG_ENTRY(context_device, "cuCtxGetDevice", 1),
     LG_ENTRY(primary_retain, "cuDevicePrimaryCtxRetain", 1),
+    LG_ENTRY(stream_device, "cuStreamGetDevice", 0),
     LG_ENTRY(stream_context, "cuStreamGetCtx", 0),
     LG_ENTRY(launch_plain, "cuLaunchKernel", 1),
     LG_ENTRY(launch, "cuLaunchKernelEx", 0),
@@ -73,9 +75,15 @@ static const lg_entry_point lg_entry_points[] = {
 
 #undef LG_ENTRY
 
-/* `ready` is written last and read first; all else is constant once it is set. */
+LG_STATIC_ASSERT(sizeof lg_entry_points / sizeof lg_entry_points[0] ==
+                     sizeof(lg_driver) / sizeof(void *),
+                 "every member is looked up");
+
+/* `ready` is written last and read first; all else is constant once it is set. Without `found` the
+ * table may be half full, of a driver that lacks a call. */
 static lg_driver lg_cuda;
 static int lg_cuda_devices;
+static int lg_cuda_found;
 static int lg_cuda_ready;
 static pthread_mutex_t lg_cuda_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -109,7 +117,7 @@ static int lg_launch_without_attributes(const lg_launch_config *config, void *fu
 }
 
 LG_COLD
-static int lg_find_entry_points(const char *kernel, void *library, lg_driver *found)
+static int lg_find_entry_points(const char *kernel, void *library)
 {
     for (size_t i = 0; i < sizeof lg_entry_points / sizeof lg_entry_points[0]; i++) {
         const lg_entry_point *entry = &lg_entry_points[i];
@@ -118,32 +126,31 @@ static int lg_find_entry_points(const char *kernel, void *library, lg_driver *fo
             return lg_refuse(LG_ERROR_SYMBOL_NOT_FOUND, "%s: the driver has no %s", kernel,
                              entry->symbol);
         /* ISO C has no conversion of an object's address to a function's; POSIX has this one. */
-        *(void **)(void *)((char *)found + entry->offset) = symbol;
+        *(void **)(void *)((char *)&lg_cuda + entry->offset) = symbol;
     }
-    if (dlsym(library, "cuLaunchKernelEx") == NULL)
-        found->launch = lg_launch_without_attributes;
+    if (lg_cuda.launch == NULL)
+        lg_cuda.launch = lg_launch_without_attributes;
     /* Libraries are of use with all their calls or not at all. */
-    if (found->library_unload == NULL || found->library_kernel == NULL ||
-        found->kernel_function == NULL || found->kernel_get == NULL || found->kernel_set == NULL)
-        found->library_load = NULL;
+    if (lg_cuda.library_unload == NULL || lg_cuda.library_kernel == NULL ||
+        lg_cuda.kernel_function == NULL || lg_cuda.kernel_get == NULL || lg_cuda.kernel_set == NULL)
+        lg_cuda.library_load = NULL;
     return LG_SUCCESS;
 }
 
 LG_COLD
 static int lg_start_driver(const char *kernel)
 {
-    if (lg_cuda.init == NULL) {
-        lg_driver found = lg_cuda;
+    if (!lg_cuda_found) {
         void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
         if (library == NULL)
             return lg_refuse(LG_ERROR_LIBRARY_NOT_FOUND, "%s: no NVIDIA driver: %s", kernel,
                              dlerror());
-        int status = lg_find_entry_points(kernel, library, &found);
+        int status = lg_find_entry_points(kernel, library);
         if (status != LG_SUCCESS) {
             (void)dlclose(library);
             return status;
         }
-        lg_cuda = found;
+        lg_cuda_found = 1;
     }
     int status = lg_cuda.init(0);
     if (status != LG_SUCCESS)
@@ -167,9 +174,14 @@ static int lg_open_driver(const char *kernel)
     return status;
 }
 
+static inline int lg_is_driver_open(void)
+{
+    return __atomic_load_n(&lg_cuda_ready, __ATOMIC_ACQUIRE);
+}
+
 static inline int lg_need_driver(const char *kernel)
 {
-    if (LG_UNLIKELY(!__atomic_load_n(&lg_cuda_ready, __ATOMIC_ACQUIRE)))
+    if (LG_UNLIKELY(!lg_is_driver_open()))
         return lg_open_driver(kernel);
     return LG_SUCCESS;
 }

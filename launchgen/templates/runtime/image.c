@@ -1,3 +1,33 @@
+/* One load: of a library, which serves every context of a device, or, where the driver has no
+ * libraries, of a module, which serves one context. */
+typedef struct lg_loaded {
+    struct lg_loaded *next;
+    void *context;
+    int device;
+    void *module;
+    void *function;
+} lg_loaded;
+
+/* `anywhere` is the function once nothing has to be asked before a launch: one device, one
+ * library. Otherwise each launch looks its device or context up in `loaded`, to which nodes are
+ * only ever added until all are released. */
+typedef struct lg_state {
+    void *anywhere;
+    lg_loaded *loaded;
+    void *library;
+    pthread_mutex_t mutex;
+} lg_state;
+
+static void *lg_lookup(const lg_state *state, const void *context, int device)
+{
+    const lg_loaded *node = __atomic_load_n(&state->loaded, __ATOMIC_ACQUIRE);
+    for (; node != NULL; node = node->next) {
+        if (node->context == NULL ? node->device == device : node->context == context)
+            return node->function;
+    }
+    return NULL;
+}
+
 LG_COLD
 static int lg_entry_failed(const lg_kernel *kernel, const char *call, int status)
 {
@@ -58,7 +88,7 @@ static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context,
     node->device = device;
     int status = libraries ? lg_load_library(state, kernel, node) : lg_load_module(kernel, node);
     if (status == LG_SUCCESS)
-        status = lg_prepare(state, kernel, node);
+        status = lg_prepare(kernel, node->function, device, libraries);
     if (status != LG_SUCCESS) {
         if (node->module != NULL)
             (void)lg_cuda.module_unload(node->module);
@@ -73,8 +103,21 @@ static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context,
     return LG_SUCCESS;
 }
 
-/* Finds what to launch in the current context, and loads it there if nobody has yet. */
+/* Loads the kernel where the thread is, unless another thread has meanwhile. */
 LG_COLD
+static int lg_load_once(lg_state *state, const lg_kernel *kernel, void *context, int device,
+                        void **function)
+{
+    int status = LG_SUCCESS;
+    (void)pthread_mutex_lock(&state->mutex);
+    *function = lg_lookup(state, context, device);
+    if (*function == NULL)
+        status = lg_load_here(state, kernel, context, device, function);
+    (void)pthread_mutex_unlock(&state->mutex);
+    return status;
+}
+
+/* Finds what to launch in the current context. */
 static int lg_find_function(lg_state *state, const lg_kernel *kernel, void *stream,
                             void **function)
 {
@@ -83,17 +126,12 @@ static int lg_find_function(lg_state *state, const lg_kernel *kernel, void *stre
     int status = lg_need_driver(kernel->name);
     if (status == LG_SUCCESS)
         status = lg_find_place(kernel->name, stream, &context, &device);
-    if (status != LG_SUCCESS)
+    if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
     *function = lg_lookup(state, context, device);
-    if (*function != NULL)
-        return LG_SUCCESS;
-    (void)pthread_mutex_lock(&state->mutex);
-    *function = lg_lookup(state, context, device);
-    if (*function == NULL)
-        status = lg_load_here(state, kernel, context, device, function);
-    (void)pthread_mutex_unlock(&state->mutex);
-    return status;
+    if (LG_UNLIKELY(*function == NULL))
+        return lg_load_once(state, kernel, context, device, function);
+    return LG_SUCCESS;
 }
 
 static inline int lg_need_function(lg_state *state, const lg_kernel *kernel, void *stream,
@@ -125,7 +163,7 @@ static int lg_release_module(const lg_loaded *node, const char **call)
 /* Everything is forgotten even where the driver refuses to release it: the next launch loads
  * again rather than use a handle of unknown state. The first refusal is what is returned. */
 LG_COLD
-static int lg_unload(lg_state *state, const lg_kernel *kernel)
+static int lg_release(lg_state *state, const lg_kernel *kernel)
 {
     const char *call = NULL;
     const char *failed_call = NULL;

@@ -41,27 +41,37 @@ static int lg_launch_failed(const lg_kernel *kernel, int status, const lg_launch
                             detail);
 }
 
+/* Turns a grid into blocks, and refuses one that no device launches. */
+static inline int lg_count_blocks(const lg_kernel *kernel, lg_grid *grid)
+{
+    if (kernel->grid_counts_clusters) {
+        grid->x *= kernel->cluster[0];
+        grid->y *= kernel->cluster[1];
+        grid->z *= kernel->cluster[2];
+    } else if (LG_UNLIKELY(grid->x % kernel->cluster[0] != 0 ||
+                           grid->y % kernel->cluster[1] != 0 ||
+                           grid->z % kernel->cluster[2] != 0)) {
+        return lg_refuse_grid(kernel, *grid, "no multiple of the cluster,", kernel->cluster[0],
+                              kernel->cluster[1], kernel->cluster[2]);
+    }
+    if (LG_UNLIKELY(grid->x > LG_GRID_X || grid->y > LG_GRID_Y || grid->z > LG_GRID_Z))
+        return lg_refuse_grid(kernel, *grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
+                              LG_GRID_Z);
+    return LG_SUCCESS;
+}
+
 /* An empty grid is a success that launches nothing, whatever the other sizes are. */
-static inline int lg_launch(lg_state *state, const lg_kernel *kernel, void *stream,
-                            uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, void **slots)
+static inline int lg_launch_grid(lg_state *state, const lg_kernel *kernel, void *stream,
+                                 uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, void **slots)
 {
     lg_grid grid = {grid_x, grid_y, grid_z};
     void *function = NULL;
     if (LG_UNLIKELY(lg_is_empty(grid_x, grid_y, grid_z)))
         return LG_SUCCESS;
-    if (kernel->grid_counts_clusters) {
-        grid.x *= kernel->cluster[0];
-        grid.y *= kernel->cluster[1];
-        grid.z *= kernel->cluster[2];
-    } else if (LG_UNLIKELY(grid.x % kernel->cluster[0] != 0 || grid.y % kernel->cluster[1] != 0 ||
-                           grid.z % kernel->cluster[2] != 0)) {
-        return lg_refuse_grid(kernel, grid, "no multiple of the cluster,", kernel->cluster[0],
-                              kernel->cluster[1], kernel->cluster[2]);
-    }
-    if (LG_UNLIKELY(grid.x > LG_GRID_X || grid.y > LG_GRID_Y || grid.z > LG_GRID_Z))
-        return lg_refuse_grid(kernel, grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
-                              LG_GRID_Z);
-    int status = lg_need_function(state, kernel, stream, &function);
+    int status = lg_count_blocks(kernel, &grid);
+    if (LG_UNLIKELY(status != LG_SUCCESS))
+        return status;
+    status = lg_need_function(state, kernel, stream, &function);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
     const lg_launch_config config = {

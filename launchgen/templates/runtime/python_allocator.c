@@ -6,7 +6,8 @@ static PyObject *lg_set_allocator(PyObject *module, PyObject *allocator)
     PyObject *old = NULL;
     if (allocator != Py_None && !PyCallable_Check(allocator)) {
         PyErr_Format(PyExc_TypeError,
-                     "set_allocator() takes a callable (size, alignment, stream) or None, got %R",
+                     "set_allocator() takes a callable (size, alignment, stream) or None, "
+                     "got %.200R",
                      allocator);
         return NULL;
     }

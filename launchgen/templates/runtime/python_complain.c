@@ -10,9 +10,15 @@ static int lg_complain(PyObject *type, const char *kernel, const lg_argument *ar
                        const char *format, ...)
 {
     va_list values;
+    PyErr_Clear(); /* showing a value may run its own code */
     va_start(values, format);
     PyObject *text = PyUnicode_FromFormatV(format, values);
     va_end(values);
+    if (text == NULL) {
+        /* An int of thousands of digits, say, which the interpreter refuses to print. */
+        PyErr_Clear();
+        text = PyUnicode_FromString("refused, and so is showing the value");
+    }
     if (text != NULL)
         PyErr_Format(type, "%s: %s (%s): %U", kernel, argument->place, argument->type, text);
     Py_XDECREF(text);

@@ -5,7 +5,8 @@ static int lg_explain(const char *kernel, const lg_argument *argument)
 {
     PyObject *error = lg_take_exception();
     PyObject *type = (PyObject *)Py_TYPE(error);
-    if (type == PyExc_TypeError || type == PyExc_ValueError || type == PyExc_OverflowError)
+    if (type == PyExc_TypeError || type == PyExc_ValueError || type == PyExc_OverflowError ||
+        type == PyExc_BufferError)
         PyErr_Format(type, "%s: %s (%s): %S", kernel, argument->place, argument->type, error);
     else
         PyErr_SetObject(type, error);

@@ -1,28 +1,22 @@
+static const lg_argument lg_grid_axes[] = {{"grid x", "int"}, {"grid y", "int"}, {"grid z", "int"}};
+static const lg_argument lg_whole_grid = {"grid", "int or tuple of one to three"};
+static const lg_argument lg_stream_argument = {"stream", "int, None or a stream object"};
+
 /* Takes any integer, and says what is wrong with everything else. */
 LG_COLD
-static int lg_any_grid_size(const char *kernel, PyObject *object, const char *axis, uint32_t *size)
+static int lg_any_grid_size(const char *kernel, PyObject *object, const lg_argument *axis,
+                            uint32_t *size)
 {
-    if (!PyIndex_Check(object)) {
-        PyErr_Format(PyExc_TypeError, "%s: grid %s must be an int, got %.200R", kernel, axis,
-                     object);
-        return -1;
-    }
-    PyObject *number = PyNumber_Index(object);
-    if (number == NULL)
-        return -1;
     int overflow = 0;
-    long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
-    Py_DECREF(number);
-    if (value == -1 && PyErr_Occurred() != NULL)
+    if (!PyIndex_Check(object))
+        return LG_WRONG_KIND(kernel, axis, "an int", object);
+    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (value == -1 && overflow == 0 && PyErr_Occurred() != NULL)
         return -1;
-    if (overflow < 0 || (overflow == 0 && value < 0)) {
-        PyErr_Format(PyExc_ValueError, "%s: grid %s is negative: %.200R", kernel, axis, object);
-        return -1;
-    }
-    if (overflow > 0 || value > UINT32_MAX) {
-        PyErr_Format(PyExc_ValueError, "%s: grid %s is too large: %.200R", kernel, axis, object);
-        return -1;
-    }
+    if (overflow < 0 || (overflow == 0 && value < 0))
+        return lg_complain(PyExc_ValueError, kernel, axis, "%.200R is negative", object);
+    if (overflow > 0 || value > UINT32_MAX)
+        return lg_complain(PyExc_ValueError, kernel, axis, "%.200R is too large", object);
     *size = (uint32_t)value;
     return 0;
 }
@@ -30,41 +24,23 @@ static int lg_any_grid_size(const char *kernel, PyObject *object, const char *ax
 LG_COLD
 static int lg_grid_from_list(const char *kernel, PyObject *object, uint32_t grid[3])
 {
-    static const char *const axes[3] = {"x", "y", "z"};
     if (!PyTuple_Check(object) && !PyList_Check(object)) {
         if (PyIndex_Check(object))
-            return lg_any_grid_size(kernel, object, axes[0], &grid[0]);
-        PyErr_Format(PyExc_TypeError,
-                     "%s: grid must be an int or a tuple of one to three, got %.200R", kernel,
-                     object);
-        return -1;
+            return lg_any_grid_size(kernel, object, &lg_grid_axes[0], &grid[0]);
+        return LG_WRONG_KIND(kernel, &lg_whole_grid, "an int or a tuple of one to three", object);
     }
     PyObject *sizes = PySequence_Tuple(object);
     if (sizes == NULL)
         return -1;
     const Py_ssize_t count = PyTuple_GET_SIZE(sizes);
-    int status = count >= 1 && count <= 3 ? 0 : -1;
-    if (status != 0)
-        PyErr_Format(PyExc_ValueError, "%s: grid must have one to three sizes, got %zd", kernel,
-                     count);
+    int status = 0;
+    if (count < 1 || count > 3)
+        status = lg_complain(PyExc_ValueError, kernel, &lg_whole_grid,
+                             "expected one to three sizes, got %zd", count);
     for (Py_ssize_t i = 0; status == 0 && i < count; i++)
-        status = lg_any_grid_size(kernel, PyTuple_GET_ITEM(sizes, i), axes[i], &grid[i]);
+        status = lg_any_grid_size(kernel, PyTuple_GET_ITEM(sizes, i), &lg_grid_axes[i], &grid[i]);
     Py_DECREF(sizes);
     return status;
-}
-
-/* Reads an int: without a call where the interpreter has it in one digit and tells so. */
-static inline int lg_overflows(PyObject *number, int64_t *value)
-{
-    int overflow = 0;
-#if PY_VERSION_HEX >= 0x030C0000
-    if (PyUnstable_Long_IsCompact((const PyLongObject *)number)) {
-        *value = PyUnstable_Long_CompactValue((const PyLongObject *)number);
-        return 0;
-    }
-#endif
-    *value = PyLong_AsLongLongAndOverflow(number, &overflow);
-    return overflow != 0;
 }
 
 static inline int lg_is_grid_size(PyObject *object, uint32_t *size)
@@ -95,16 +71,13 @@ static inline int lg_grid_from_object(const char *kernel, PyObject *object, uint
     return lg_grid_from_list(kernel, object, grid);
 }
 
-static int lg_handle_from_int(const char *kernel, const char *what, PyObject *object,
+static int lg_handle_from_int(const char *kernel, const lg_argument *what, PyObject *object,
                               void **handle)
 {
-    unsigned long long value = PyLong_AsUnsignedLongLong(object);
-    if (value == (unsigned long long)-1 && PyErr_Occurred() != NULL) {
-        if (PyErr_ExceptionMatches(PyExc_OverflowError))
-            PyErr_Format(PyExc_OverflowError, "%s: %s is no 64-bit handle: %.200R", kernel, what,
-                         object);
-        return -1;
-    }
+    const unsigned long long value = PyLong_AsUnsignedLongLong(object);
+    if (LG_UNLIKELY(value == (unsigned long long)-1 && PyErr_Occurred() != NULL))
+        return lg_complain(PyExc_OverflowError, kernel, what, "%.200R is no 64-bit handle",
+                           object);
     *handle = (void *)(uintptr_t)value;
     return 0;
 }
@@ -133,14 +106,12 @@ static int lg_stream_from_protocol(const char *kernel, PyObject *object, void **
     if (PyErr_Occurred() != NULL)
         return -1;
     if (handle == NULL || !PyLong_Check(handle)) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s: stream must be an int, None, or have __cuda_stream__ or cuda_stream, "
-                     "got %.200R of type %s",
-                     kernel, object, Py_TYPE(object)->tp_name);
         Py_XDECREF(handle);
-        return -1;
+        return LG_WRONG_KIND(kernel, &lg_stream_argument,
+                             "an int, None, or an object with __cuda_stream__ or cuda_stream",
+                             object);
     }
-    int status = lg_handle_from_int(kernel, "stream", handle, stream);
+    int status = lg_handle_from_int(kernel, &lg_stream_argument, handle, stream);
     Py_DECREF(handle);
     return status;
 }
@@ -151,6 +122,6 @@ static inline int lg_stream_from_object(const char *kernel, PyObject *object, vo
     if (object == Py_None)
         return 0;
     if (PyLong_Check(object))
-        return lg_handle_from_int(kernel, "stream", object, stream);
+        return lg_handle_from_int(kernel, &lg_stream_argument, object, stream);
     return lg_stream_from_protocol(kernel, object, stream);
 }

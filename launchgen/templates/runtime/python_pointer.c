@@ -26,13 +26,21 @@ static int lg_translate(PyObject *module, const char *kernel, const lg_argument 
     uint64_t translated = 0;
     if (*address == 0)
         return 0;
-    int status = lg_need_driver(kernel);
-    if (LG_UNLIKELY(status != LG_SUCCESS))
-        return lg_raise(module, status);
+    int status = LG_SUCCESS;
+    if (LG_UNLIKELY(!lg_is_driver_open())) {
+        Py_BEGIN_ALLOW_THREADS
+        status = lg_need_driver(kernel);
+        Py_END_ALLOW_THREADS
+        if (status != LG_SUCCESS)
+            return lg_raise(module, status);
+    }
     status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
     if (LG_UNLIKELY(status != LG_SUCCESS)) {
         void *context = NULL;
-        int asked = lg_need_context(kernel, stream, &context);
+        int asked = LG_SUCCESS;
+        Py_BEGIN_ALLOW_THREADS
+        asked = lg_need_context(kernel, stream, &context);
+        Py_END_ALLOW_THREADS
         if (asked != LG_SUCCESS)
             return lg_raise(module, asked);
         status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
@@ -48,19 +56,6 @@ static int lg_translate(PyObject *module, const char *kernel, const lg_argument 
 
 /* Protocols answer 1 with an address, 0 where the object does not have them, -1 with an
  * exception: the object's own where it raised one. */
-LG_COLD
-static int lg_lacks(PyObject *object, const char *attribute)
-{
-    if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-        return 0;
-    PyObject *error = lg_take_exception();
-    const int lacks = !PyObject_HasAttrString(object, attribute);
-    if (!lacks)
-        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-    Py_DECREF(error);
-    return lacks;
-}
-
 static int lg_address_from_data_ptr(PyObject *module, const char *kernel,
                                     const lg_argument *argument, PyObject *object,
                                     uint64_t *address)
@@ -88,8 +83,8 @@ static int lg_address_from_interface(const char *kernel, const lg_argument *argu
     PyObject *data = NULL;
     PyObject *number = NULL;
     int status = -1;
-    if (PyDict_Check(interface))
-        data = Py_XNewRef(PyDict_GetItemString(interface, "data"));
+    if (PyMapping_Check(interface))
+        data = PyMapping_GetItemString(interface, "data");
     if (data != NULL && PyTuple_Check(data) && PyTuple_GET_SIZE(data) == 2)
         number = PyTuple_GET_ITEM(data, 0);
     if (number == NULL || !PyLong_Check(number))
@@ -120,7 +115,8 @@ enum { LG_DLPACK_CUDA = 2, LG_DLPACK_CUDA_MANAGED = 13 };
 
 /* -1 asks a producer on the GPU not to synchronise: ordering is the caller's, by the stream. */
 LG_COLD
-static PyObject *lg_dlpack_capsule(PyObject *object)
+static PyObject *lg_dlpack_capsule(const char *kernel, const lg_argument *argument,
+                                   PyObject *object)
 {
     int type = 0;
     int number = 0;
@@ -130,28 +126,29 @@ static PyObject *lg_dlpack_capsule(PyObject *object)
     int parsed = PyTuple_Check(device) && PyArg_ParseTuple(device, "ii", &type, &number);
     Py_DECREF(device);
     if (!parsed) {
-        if (PyErr_Occurred() == NULL)
-            PyErr_SetString(PyExc_TypeError, "__dlpack_device__() returned no tuple");
+        (void)lg_complain(PyExc_TypeError, kernel, argument,
+                          "__dlpack_device__() returned no pair of ints");
         return NULL;
     }
     if (type != LG_DLPACK_CUDA && type != LG_DLPACK_CUDA_MANAGED)
         return PyObject_CallMethod(object, "__dlpack__", NULL);
     PyObject *method = PyObject_GetAttrString(object, "__dlpack__");
+    if (method == NULL)
+        return NULL;
     PyObject *none = PyTuple_New(0);
-    PyObject *options = Py_BuildValue("{s:i}", "stream", -1);
-    PyObject *capsule = NULL;
-    if (method != NULL && none != NULL && options != NULL)
-        capsule = PyObject_Call(method, none, options);
-    Py_XDECREF(method);
+    PyObject *options = none == NULL ? NULL : Py_BuildValue("{s:i}", "stream", -1);
+    PyObject *capsule = options == NULL ? NULL : PyObject_Call(method, none, options);
+    Py_DECREF(method);
     Py_XDECREF(none);
     Py_XDECREF(options);
     return capsule;
 }
 
 LG_COLD
-static int lg_address_from_dlpack(PyObject *object, uint64_t *address)
+static int lg_address_from_dlpack(const char *kernel, const lg_argument *argument,
+                                  PyObject *object, uint64_t *address)
 {
-    PyObject *capsule = lg_dlpack_capsule(object);
+    PyObject *capsule = lg_dlpack_capsule(kernel, argument, object);
     if (capsule == NULL)
         return lg_lacks(object, "__dlpack_device__") ? 0 : -1;
     const lg_dlpack_tensor *tensor =
@@ -159,7 +156,7 @@ static int lg_address_from_dlpack(PyObject *object, uint64_t *address)
     if (tensor != NULL)
         *address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
     Py_DECREF(capsule);
-    return tensor != NULL ? 1 : -1;
+    return tensor != NULL ? 1 : lg_explain(kernel, argument);
 }
 
 LG_COLD
@@ -169,7 +166,7 @@ static int lg_pointer_without_data_ptr(PyObject *module, const char *kernel,
 {
     int found = lg_address_from_interface(kernel, argument, object, address);
     if (found == 0)
-        found = lg_address_from_dlpack(object, address);
+        found = lg_address_from_dlpack(kernel, argument, object, address);
     if (found < 0)
         return -1;
     if (found > 0)

@@ -9,9 +9,8 @@ static int lg_tensor_map_from_object(const char *kernel, const lg_argument *argu
         return lg_bytes_from_object(kernel, argument, object, map, (Py_ssize_t)sizeof *map);
     PyObject *result = PyObject_CallMethod(object, "tma_desc_cpu_ptr", NULL);
     if (result == NULL) {
-        if (PyObject_HasAttrString(object, "tma_desc_cpu_ptr"))
+        if (!lg_lacks(object, "tma_desc_cpu_ptr"))
             return -1;
-        PyErr_Clear();
         return LG_WRONG_KIND(kernel, argument,
                              "128 bytes or an object with tma_desc_cpu_ptr()", object);
     }

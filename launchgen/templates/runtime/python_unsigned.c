@@ -9,12 +9,10 @@ static int lg_unsigned_from_object(const char *kernel, const lg_argument *argume
     unsigned long long wide = PyLong_AsUnsignedLongLong(number);
     Py_DECREF(number);
     const int overflows = wide == (unsigned long long)-1 && PyErr_Occurred() != NULL;
-    if (LG_UNLIKELY(overflows || wide > high)) {
-        PyErr_Clear();
+    if (LG_UNLIKELY(overflows || wide > high))
         return lg_complain(PyExc_OverflowError, kernel, argument,
                            "%.200R is out of range, 0 to %llu", object,
                            (unsigned long long)high);
-    }
     *value = wide;
     return 0;
 }

@@ -5,7 +5,8 @@ parts exist; it knows nothing of Jinja, of folders, of this machine or of the ti
 says where it lands in the output.
 
 The records are msgspec's, which are as good as frozen dataclasses and made thirty times as fast:
-there are two dozen, and every ``launchgen emit`` makes them.
+there are two dozen, and every ``launchgen emit`` makes them.  They stand in one module, however
+long, because a template's author looks for fields in one place.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ class PlanParameter(Struct, frozen=True, kw_only=True):
     is_memory: bool
     """A struct or a tensor map: passed by address."""
     size: int
-    """Bytes of the slot."""
+    """Bytes of the slot; 0: it has none."""
     align: int
-    """Of a struct or a tensor map, in bytes."""
+    """Of the slot, in bytes."""
     rounds: bool
     """Whether the storage bits come out of ``round_c``, which can refuse."""
     round_c: str
@@ -74,6 +75,8 @@ class PlanParameter(Struct, frozen=True, kw_only=True):
     """Whether a value must be divisible by 16."""
     is_one: bool
     """Whether a value must be 1."""
+    is_signed: bool
+    """Whether a value may be negative, for messages."""
 
 
 class PlanDeclaration(Struct, frozen=True, kw_only=True):
@@ -140,7 +143,6 @@ class PlanKernel(Struct, frozen=True, kw_only=True):
     cluster_z: int
     cluster_size: int
     grid_counts_clusters: bool
-    has_clusters: bool
     attributes: tuple[PlanAttribute, ...]
     has_attributes: bool
 
@@ -232,6 +234,11 @@ class PlanPython(Struct, frozen=True, kw_only=True):
     """The Python module: names, conversion steps in order, messages."""
 
     keywords: tuple[PlanKeyword, ...]
+    """Every parameter of the function, in order."""
+    own: tuple[PlanKeyword, ...]
+    """Parameters of the function that are the launcher's own; they stand first."""
+    by_name: tuple[PlanKeyword, ...]
+    """The others: one for each source argument, constants included."""
     count: int
     required: int
     """How many positional arguments a call needs."""
@@ -268,7 +275,6 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
     name: CIdentifier
     guard: CIdentifier
     banner: Banner
-    target: str
     limits: PlanLimits
     kernel: PlanKernel
     image: PlanImage | None
@@ -290,11 +296,8 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
     """Hidden slots without a need: the kernel gets null there."""
     slots: tuple[PlanSlot, ...]
     has_slots: bool
-    has_hints: bool
     uses_memcpy: bool
     """Whether a fragment of the C launcher copies bits."""
-    slot_bytes: int
-    """Of the whole parameter list."""
     example: tuple[PlanExample, ...]
     """Arguments of the example's call, in the order of ``prototype``."""
     example_x: int

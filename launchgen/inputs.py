@@ -1,0 +1,113 @@
+"""Reads a user's files, for which this is the only module, and says what is wrong with one.
+
+Text is read up to ``MOST_TEXT`` bytes; images may have any size.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from launchgen.diagnostics import Diagnostic, InputError, Source
+
+MOST_TEXT: Final = 16 * 2**20
+"""Most bytes of a signature or of launch metadata; Triton's JSON has a few thousand."""
+
+_ELF: Final = b"\x7fELF"
+
+
+class InputFile(Struct, frozen=True):
+    """A file whose content the output depends on."""
+
+    path: Path
+    """As the user gave it, or beside such a path."""
+    name: str
+    """Its last part, which is all of the path that output may mention."""
+    sha256: str
+    """Of its bytes, in lower-case hexadecimal digits."""
+
+
+class Content(Struct, frozen=True):
+    """A file and the bytes that were read from it."""
+
+    file: InputFile
+    data: bytes
+
+
+def read_image(path: Path) -> Content:
+    """Return a compiled kernel; raises InputError for a file that is none."""
+    image = read_file(path, None, magic=_ELF)
+    if not image.data:
+        raise input_error(path, "is empty", "compile the kernel again")
+    if not image.data.startswith(_ELF):
+        raise input_error(
+            path,
+            "is no compiled kernel: it does not begin as an ELF file does",
+            "an image is what Triton or nvcc -cubin writes; PTX has to be assembled first",
+        )
+    return image
+
+
+def as_text(content: Content) -> Source:
+    """Return the text of a file; raises InputError where it is not UTF-8."""
+    try:
+        # Some editors begin a file with a byte order mark.
+        text = content.data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = f"is no UTF-8 text: byte {error.start} is 0x{content.data[error.start]:02x}"
+        raise input_error(content.file.path, problem) from None
+    return Source(shown_path(content.file.path), text)
+
+
+def read_file(path: Path, most: int | None, *, magic: bytes = b"") -> Content:
+    """Return a file's bytes, and refuse one with more than ``most``; 0: only open it.
+
+    Of a file that does not begin with ``magic`` no more than that is read.  Raises InputError.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(len(magic))
+            if data == magic and most != 0:
+                data += file.read(-1 if most is None else most + 1)
+    except IsADirectoryError:
+        raise input_error(path, "is a directory") from None
+    except FileNotFoundError:
+        raise input_error(path, "no such file") from None
+    except MemoryError:
+        raise input_error(path, "does not fit into memory") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise input_error(path, f"cannot be read: {reason or error}") from None
+    if most is not None and len(data) > most:
+        raise input_error(path, f"has more than {most // 2**20} MiB, which no such file needs")
+    return Content(InputFile(path, path.name, hashlib.sha256(data).hexdigest()), data)
+
+
+def input_error(path: Path, problem: str, hint: str | None = None) -> InputError:
+    """Return the error that says what is wrong with a file."""
+    return InputError(Diagnostic(problem, source=Source(shown_path(path), ""), hint=hint))
+
+
+def shown_path(path: Path) -> str:
+    """Return a path as a message can have it."""
+    # A name need not be UTF-8, and then could not be printed.
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def file_mode(path: Path) -> int:
+    """Return what kind of file it is, 0 where there is none to be seen."""
+    try:
+        return path.stat().st_mode
+    except (OSError, ValueError):
+        return 0
+
+
+def is_same(path: Path, other: Path) -> bool:
+    """Return whether both are the same file, which is there."""
+    try:
+        return path.samefile(other)
+    except OSError:
+        return False

@@ -1,0 +1,46 @@
+"""What a banner says: what a file was made from, and how to make it again.
+
+``banner.py`` reads it back from a file.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from launchgen.records import Banner
+from launchgen.signature import Signature
+from launchgen.sources import KernelSource
+from launchgen.targets import Target
+
+_WIDTH: Final = 80
+
+
+def make_banner(
+    source: KernelSource, target: Target, *, command: str, version: str | None
+) -> Banner:
+    """Return what stands on top of each file; without ``version`` where it is None."""
+    first, *rest = _wrap(source.name, source.signature)
+    return Banner(
+        signature=first,
+        signature_rest=tuple(rest),
+        target=target.name,
+        sources=tuple(f"{file.name}  sha256:{file.sha256}" for file in source.inputs),
+        regenerate=command,
+        version=version or "",
+        has_version=version is not None,
+    )
+
+
+def _wrap(name: str, signature: Signature) -> list[str]:
+    """Return ``name(arguments)`` in lines that end behind an argument where they are full."""
+    lines = [f"{name}("]
+    for index, argument in enumerate(signature.arguments):
+        comma = "," if index + 1 < len(signature.arguments) else ""
+        word = f"{argument}{comma}"
+        if len(lines[-1]) + 1 + len(word) > _WIDTH:
+            lines.append(word)
+        else:
+            space = "" if index == 0 else " "
+            lines[-1] += f"{space}{word}"
+    lines[-1] += ")"
+    return lines
