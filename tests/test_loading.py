@@ -78,6 +78,7 @@ def test_a_first_launch_asks_for_nothing_that_it_does_not_need(driver: Recording
         "cuInit",
         "cuDeviceGetCount",
         "cuCtxGetDevice",
+        "cuCtxGetCurrent",
         "cuLibraryLoadData",
         "cuLibraryGetKernel",
         "cuKernelGetFunction",
@@ -365,7 +366,25 @@ def test_a_stream_of_another_context_of_the_device_is_fine(two: RecordingDriver)
 def test_a_stream_that_is_none_is_reported(two: RecordingDriver) -> None:
     launcher = c_library("add").fresh()
     assert launcher.launch(stream=0xDEAD0) == 400
-    assert "cuStreamGetDevice failed: CUDA_ERROR_INVALID_HANDLE (400)" in launcher.error
+    assert "cuStreamGetCtx failed: CUDA_ERROR_INVALID_HANDLE (400)" in launcher.error
+
+
+# What a driver takes while a stream of the thread is being captured.
+CAPTURE_SAFE = {"cuCtxGetCurrent", "cuCtxGetDevice", "cuStreamGetCtx", "cuLaunchKernelEx"}
+
+
+@pytest.mark.parametrize("kernel", ["add", "matmul"])
+def test_attr6_a_launch_into_a_capture_makes_no_call_that_would_end_it(
+    two: RecordingDriver, kernel: str
+) -> None:
+    launcher = c_library(kernel).fresh()
+    two.current_context = two.primary_context(1)
+    stream = two.new_stream(two.primary_context(1))
+    assert launcher.load() == 0
+    before = len(two.calls)
+    two.start_capture()
+    assert launcher.launch(stream=stream) == 0
+    assert set(names(two)[before:]) <= CAPTURE_SAFE
 
 
 def test_a_single_device_is_not_asked_for_its_streams(driver: RecordingDriver) -> None:

@@ -169,7 +169,6 @@ typedef struct lg_driver {
     int (*context_pop)(void **context);
     int (*context_device)(int *device);
     int (*primary_retain)(void **context, int device);
-    int (*stream_device)(void *stream, int *device);
     int (*stream_context)(void *stream, void **context);
     int (*launch_plain)(void *function, unsigned int grid_x, unsigned int grid_y,
                         unsigned int grid_z, unsigned int block_x, unsigned int block_y,
@@ -211,7 +210,6 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(context_pop, "cuCtxPopCurrent_v2", 1),
     LG_ENTRY(context_device, "cuCtxGetDevice", 1),
     LG_ENTRY(primary_retain, "cuDevicePrimaryCtxRetain", 1),
-    LG_ENTRY(stream_device, "cuStreamGetDevice", 0),
     LG_ENTRY(stream_context, "cuStreamGetCtx", 0),
     LG_ENTRY(launch_plain, "cuLaunchKernel", 1),
     LG_ENTRY(launch, "cuLaunchKernelEx", 0),
@@ -349,15 +347,12 @@ static inline int lg_is_default_stream(const void *stream)
     return (uintptr_t)stream <= 2;
 }
 
-/* Drivers before CUDA 12.8 tell a stream's device by way of its context only. */
+/* Tells the device of a context that need not be current. cuStreamGetDevice would tell a stream's
+ * without this, but it breaks a stream capture that is under way. */
 LG_COLD
-static int lg_stream_device_by_context(const char *kernel, void *stream, int *device)
+static int lg_context_device(const char *kernel, void *context, int *device)
 {
-    void *context = NULL;
-    int status = lg_cuda.stream_context(stream, &context);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel, "cuStreamGetCtx", status, "");
-    status = lg_cuda.context_push(context);
+    int status = lg_cuda.context_push(context);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuCtxPushCurrent", status, "");
     int asked = lg_cuda.context_device(device);
@@ -366,20 +361,6 @@ static int lg_stream_device_by_context(const char *kernel, void *stream, int *de
         return lg_driver_failed(kernel, "cuCtxGetDevice", asked, "");
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuCtxPopCurrent", status, "");
-    return LG_SUCCESS;
-}
-
-/* Tells the device of a stream that is not a default one; leaves `device` where no call tells. */
-static int lg_find_stream_device(const char *kernel, void *stream, int *device)
-{
-    if (lg_cuda.stream_device != NULL) {
-        int status = lg_cuda.stream_device(stream, device);
-        if (LG_UNLIKELY(status != LG_SUCCESS))
-            return lg_driver_failed(kernel, "cuStreamGetDevice", status, "");
-        return LG_SUCCESS;
-    }
-    if (lg_cuda.stream_context != NULL)
-        return lg_stream_device_by_context(kernel, stream, device);
     return LG_SUCCESS;
 }
 
@@ -394,8 +375,12 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
     if (*context != NULL)
         return LG_SUCCESS;
-    if (!lg_is_default_stream(stream)) {
-        status = lg_find_stream_device(kernel, stream, &device);
+    if (!lg_is_default_stream(stream) && lg_cuda.stream_context != NULL) {
+        void *owner = NULL;
+        status = lg_cuda.stream_context(stream, &owner);
+        if (status != LG_SUCCESS)
+            return lg_driver_failed(kernel, "cuStreamGetCtx", status, "");
+        status = lg_context_device(kernel, owner, &device);
         if (status != LG_SUCCESS)
             return status;
     }
@@ -408,11 +393,25 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
     return LG_SUCCESS;
 }
 
-/* Tells the current context's device and, where modules serve one context each, the context. A
- * kernel that serves every context would run on the stream's device without a word, on addresses
- * of the current one; with a single device there is nothing to mistake. */
+/* A kernel that serves every context would run on the stream's device without a word, on addresses
+ * of the current one. */
+LG_COLD
+static int lg_check_owner(const char *kernel, void *owner, int device)
+{
+    int other = device;
+    int status = lg_context_device(kernel, owner, &other);
+    if (status == LG_SUCCESS && other != device)
+        status = lg_refuse(LG_ERROR_INVALID_VALUE,
+                           "%s: the stream belongs to device %d, but device %d is current",
+                           kernel, other, device);
+    return status;
+}
+
+/* Tells the current context and its device, and refuses a stream of another one: with a single
+ * device there is nothing to mistake. */
 static int lg_find_place(const char *kernel, void *stream, void **context, int *device)
 {
+    void *owner = NULL;
     int status = lg_cuda.context_device(device);
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
         status = lg_need_context(kernel, stream, context);
@@ -422,20 +421,17 @@ static int lg_find_place(const char *kernel, void *stream, void **context, int *
     }
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return lg_driver_failed(kernel, "cuCtxGetDevice", status, "");
-    if (lg_cuda.library_load == NULL) {
-        status = lg_cuda.context_current(context);
-        if (status != LG_SUCCESS)
-            return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
-    }
-    if (lg_cuda_devices < 2 || lg_is_default_stream(stream))
+    status = lg_cuda.context_current(context);
+    if (LG_UNLIKELY(status != LG_SUCCESS))
+        return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
+    if (lg_cuda_devices < 2 || lg_is_default_stream(stream) || lg_cuda.stream_context == NULL)
         return LG_SUCCESS;
-    int other = *device;
-    status = lg_find_stream_device(kernel, stream, &other);
-    if (LG_UNLIKELY(status == LG_SUCCESS && other != *device))
-        status = lg_refuse(LG_ERROR_INVALID_VALUE,
-                           "%s: the stream belongs to device %d, but device %d is current",
-                           kernel, other, *device);
-    return status;
+    status = lg_cuda.stream_context(stream, &owner);
+    if (LG_UNLIKELY(status != LG_SUCCESS))
+        return lg_driver_failed(kernel, "cuStreamGetCtx", status, "");
+    if (LG_UNLIKELY(owner != *context))
+        return lg_check_owner(kernel, owner, *device);
+    return LG_SUCCESS;
 }
 
 /* The caller loads the kernel and hands over its function, so there is nothing to remember. */

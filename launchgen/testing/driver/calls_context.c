@@ -465,7 +465,10 @@ CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext *context, CUgreenCtx *gree
 CUresult cuStreamGetDevice(CUstream stream, CUdevice *device) {
     struct lgr_call call;
     struct lgr_object *object = begin_with_stream(&call, "cuStreamGetDevice", stream);
-    if (object) {
+    /* Driver 580 gives a capture up when it is asked for the stream's device. */
+    if (object && lgr_settings.capturing) {
+        call.result = 900;
+    } else if (object) {
         *device = object->device;
         lgr_argue_signed(&call, "device", object->device);
     }
