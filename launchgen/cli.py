@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import contextlib
+import keyword
 import os
 import shlex
 import signal
@@ -33,6 +34,7 @@ from launchgen.options import (
 from launchgen.targets import TARGETS
 
 if TYPE_CHECKING:
+    from launchgen.artifacts import Artifact
     from launchgen.overrides import Overrides
     from launchgen.rendering import GeneratedFiles
     from launchgen.toolchain import Step
@@ -86,6 +88,7 @@ def emit(ctx: click.Context, /, **_: object) -> int:
     )
     for note in kernel.notes:
         click.echo(f"note: {note}", err=True)
+    _refuse_unimportable(kernel.name, artifacts)
     plan = planning.make_plan(
         kernel,
         target=target,
@@ -143,6 +146,13 @@ def _refuse_contradictions(given: Emit) -> None:
                 raise UsageError(Diagnostic(f"{one} and {other} contradict each other"))
     if given.out == "":
         raise UsageError(Diagnostic("--out is empty", hint="'.' is the current folder"))
+
+
+def _refuse_unimportable(name: str, artifacts: tuple[Artifact, ...]) -> None:
+    makes_module = any(row.face is not None and row.face.needs_python for row in artifacts)
+    if makes_module and keyword.iskeyword(name):
+        problem = f"Python has no way to import a module called '{name}'"
+        raise UsageError(Diagnostic(problem, hint="give another --name, or only C artifacts"))
 
 
 def _overrides(given: Emit) -> Overrides:

@@ -108,15 +108,17 @@ def read_kernel(  # noqa: PLR0913 - one for each option that chooses input
     nameless = overrides.entry is None and (raw is None or raw.name is None)
     if compiled is not None and nameless and not no_image:
         _refuse_nameless(compiled.file.path)
-    launch = _launch_metadata(raw, described, overrides, target)
+    # First of what a user writes: its mistakes are shown even where the metadata is incomplete.
     text, written = _read_signature(signature_text)
+    signature = parse(text.text, name=text.name)
+    launch = _launch_metadata(raw, described, overrides, target)
     inputs = tuple(part.file for part in (described, compiled, written) if part is not None)
     image = None
     if compiled is not None and not no_image:
         image = Image(compiled.data, compiled.file.name, compiled.file.sha256)
     return KernelSource(
         name=_name(name, raw, overrides),
-        signature=parse(text.text, name=text.name),
+        signature=signature,
         metadata=launch,
         image=image,
         inputs=inputs,

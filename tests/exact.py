@@ -36,7 +36,7 @@ FORMATS = {
 }
 
 
-def round_bits(value: float | int, format_: Format) -> int:
+def round_bits(value: float | int | Fraction, format_: Format) -> int:
     """Return the bits of ``value``, which may be infinite but no NaN; too large is infinity."""
     negative = math.copysign(1.0, value) < 0 if isinstance(value, float) else value < 0
     sign = format_.sign if negative else 0
@@ -65,7 +65,7 @@ def is_nan(data: bytes, format_: Format) -> bool:
     return (int.from_bytes(data, "little") & ~format_.sign) > format_.infinity
 
 
-def rounded(value: float | int, type_: str) -> bytes:
+def rounded(value: float | int | Fraction, type_: str) -> bytes:
     """Return what a kernel reads of ``value``, in a slot of ``type_``."""
     format_ = FORMATS[type_]
     return round_bits(value, format_).to_bytes(format_.size, "little")

@@ -205,10 +205,10 @@ def test_everything_goes_by_keyword_too(host: Host) -> None:
     ("values", "named", "problem"),
     [
         ((1, None, 1, 0, 2, 0, 0, 0), {}, "launch() takes at most 8 arguments, got 9"),
-        ((1, None, 1, 0), {}, "launch() misses argument 'c' (position 5)"),
-        ((1, None), {"c": 1}, "launch() misses argument 'a' (position 3)"),
-        ((1,), {"a": 1, "c": 2}, "launch() misses argument 'stream' (position 2)"),
-        ((), {}, "launch() misses argument 'grid' (position 1)"),
+        ((1, None, 1, 0), {}, "launch() misses argument 'c'"),
+        ((1, None), {"c": 1}, "launch() misses argument 'a'"),
+        ((1,), {"a": 1, "c": 2}, "launch() misses argument 'stream'"),
+        ((), {}, "launch() misses argument 'grid'"),
         ((1, None, 1, 0, 2), {"a": 1}, "launch() got argument 'a' twice"),
         ((1, None, 1, 0, 2), {"grid": 1}, "launch() got argument 'grid' twice"),
         ((1, None, 1, 0, 2), {"B": 1}, "launch() got argument 'B' twice"),
@@ -227,7 +227,7 @@ def test_pyapi10_a_call_that_does_not_fit_is_refused(
 def test_a_launcher_with_an_image_takes_no_function(host: Host) -> None:
     add = of_kernel(next(k for k in ZOO if str(k) == "triton-3.6.0-sm90/add"))
     assert "'function'" in keyword_refusal(host, add, 1, None, 1, 2, 3, 4, 5.0, function=1)
-    assert "misses argument 'alpha' (position 6)" in keyword_refusal(host, add, 1, None, 1, 2, 3, 4)
+    assert "misses argument 'alpha'" in keyword_refusal(host, add, 1, None, 1, 2, 3, 4)
     host.module(add).launch(1, None, n=7, alpha=0.5, out_ptr=3, y_ptr=2, x_ptr=1)
     assert words(host.driver.launches[-1])[:4] == (1, 2, 3, 7)
 

@@ -129,3 +129,40 @@ def test_a_command_in_a_banner_is_ascii_and_makes_the_same_again(tmp_path: Path)
     assert main(["emit", "-s", "n :i32,  'ü'", *options]) == 0
     assert "-s 'n: i32, \"\\xfc\"'" in (tmp_path / "k.h").read_text("ascii")
     assert main(["emit", "-s", 'n: i32, "\\xfc"', *options, "--check"]) == 0
+
+
+def test_a_signature_with_mistakes_shows_them_all_before_anything_else(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["emit", "-s", "x: *fp23, y: i32:2, z: i23:1"]) == 2
+    assert capsys.readouterr().err.count("^") == 3
+
+
+def test_a_module_that_no_import_statement_could_name_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["-s", "", "-n", "class", "--num-warps", "1", "-o", str(tmp_path)]
+    assert main(["emit", *options]) == 2
+    assert "'class'" in capsys.readouterr().err
+    assert main(["emit", *options, "-a", "c"]) == 0
+
+
+def test_infinity_passes_also_where_the_compiler_thinks_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CFLAGS", "-O2 -ffast-math")
+    options = ["-n", "half", "--num-warps", "1", "--triton-version", "3.2", "-o", str(tmp_path)]
+    assert main(["emit", "-s", "h: fp16", *options, "-a", "cpython"]) == 0
+    assert main(["build", str(tmp_path)]) == 0
+    code = (
+        "from launchgen.testing import RecordingDriver\n"
+        "driver = RecordingDriver().load()\n"
+        "driver.current_context = driver.primary_context()\n"
+        "import half\n"
+        "half.launch(driver.make_function('half', [2]), 1, None, float('inf'))\n"
+        "print(driver.launches[0].values[0].hex())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout.strip(), done.stderr) == ("007c", "")

@@ -6,6 +6,7 @@ import math
 import random
 import struct
 from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -378,6 +379,19 @@ class Array(Index):
 
 def test_an_array_of_one_float_is_that_float(host: Host) -> None:
     assert arrived(host, Face.PYTHON, "fp32", Array(0)) == rounded(1e30, "fp32")
+
+
+@pytest.mark.parametrize("type_", ["fp16", "bf16", "fp32"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_fraction_or_decimal_that_no_double_holds_is_rounded_once(
+    host: Host, type_: str, sign: int
+) -> None:
+    tie = Fraction(2 ** (FORMATS[type_].fraction + 1) + 1)
+    for exact in (tie + Fraction(1, 2**60), tie, tie - Fraction(1, 2**60)):
+        value = sign * exact
+        assert arrived(host, Face.PYTHON, type_, value) == rounded(value, type_)
+    decimal = Decimal(sign) * (Decimal(int(tie)) + Decimal("1e-25"))
+    assert arrived(host, Face.PYTHON, type_, decimal) == rounded(Fraction(decimal), type_)
 
 
 def test_fractions_and_bools_are_floats_as_everywhere_in_python(host: Host) -> None:

@@ -64,10 +64,54 @@ def test_every_committed_source_compiles_without_a_warning(
     compiler.compile(source)
 
 
-@pytest.mark.parametrize("level", ["-O0", "-O3"])
-def test_warnings_that_depend_on_optimisation_are_clean_too(level: str) -> None:
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("-O0",),
+        ("-O3",),
+        ("-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3", "-fstack-protector-strong"),
+    ],
+    ids=" ".join,
+)
+def test_warnings_that_depend_on_optimisation_are_clean_too(flags: tuple[str, ...]) -> None:
     for source in (SNAPSHOTS / "scalars" / "scalars.c", SNAPSHOTS / "structs" / "structs_py.c"):
-        COMPILERS[0].compile(source, level)
+        COMPILERS[0].compile(source, *flags)
+
+
+def _header_folders() -> tuple[str, ...]:
+    """Return where other interpreters of this machine have ``Python.h``."""
+    ask = "import sysconfig; print(sysconfig.get_path('include'))"
+    found = []
+    for minor in range(10, 15):
+        python = shutil.which(f"python3.{minor}")
+        if python is not None:
+            done = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=False)
+            folder = done.stdout.strip()
+            if done.returncode == 0 and Path(folder, "Python.h").exists():
+                found.append(folder)
+    return tuple(found)
+
+
+@pytest.mark.parametrize("folder", _header_folders(), ids=lambda folder: Path(folder).name)
+def test_pyapi8_modules_compile_with_the_headers_of_every_interpreter_at_hand(
+    folder: str,
+) -> None:
+    for source in sorted(SNAPSHOTS.rglob("*_py.c")):
+        COMPILERS[0].compile(source, "-isystem", folder)
+
+
+@pytest.mark.parametrize("source", ["matmul.c", "matmul_py.c"])
+def test_an_included_image_is_found_from_another_folder(tmp_path: Path, source: str) -> None:
+    folder = tmp_path / "a folder"
+    shutil.copytree(SNAPSHOTS / "matmul", folder)
+    command = ["gcc", "-c", "-o", "k.o", *PYTHON, str(folder / source)]
+    quoted = f'-DLG_IMAGE_DIR="{folder}"'
+    for options, status in (([], 1), (["-I", str(folder)], 0), ([quoted], 0)):
+        done = subprocess.run(
+            [*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == status, done.stderr
+        assert status == 0 or "matmul.cubin" in done.stderr
 
 
 def test_toolchain12_a_header_is_usable_from_cpp_without_anything_before_it(

@@ -148,7 +148,6 @@ typedef struct lg_kernel {
     const char *name;
     const char *entry;
     const unsigned char *image;
-    size_t image_size;
     uint32_t threads;
     uint32_t shared;
     int oversized_shared;
@@ -387,6 +386,7 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         if (status != LG_SUCCESS)
             return status;
     }
+    /* It stays retained for good: whoever finds it current later relies on it. */
     status = lg_cuda.primary_retain(context, device);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
@@ -897,8 +897,7 @@ static int lg_lacks(PyObject *object, const char *attribute)
     return lacks;
 }
 
-/* Puts arguments given by position and by keyword into one row; what was not given stays NULL.
- * `required` is how many of the first names must be there, but for those marked optional. */
+/* Puts arguments given by position and by keyword into one row; what was not given stays NULL. */
 typedef struct lg_keyword {
     const char *name;
     int optional;
@@ -942,8 +941,8 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         if (row[i] == NULL && !keywords[i].optional) {
-            PyErr_Format(PyExc_TypeError, "%s: launch() misses argument '%s' (position %zd)",
-                         kernel, keywords[i].name, i);
+            PyErr_Format(PyExc_TypeError, "%s: launch() misses argument '%s'", kernel,
+                         keywords[i].name);
             return -1;
         }
     }
@@ -1116,43 +1115,33 @@ static int lg_signed_from_object(const char *kernel, const lg_argument *argument
 
 enum { LG_KEEPS = 0, LG_NARROWS = 1 };
 
-/* An int above 2^53 does not fit a double, and rounding it there and again to the kernel's type
- * could miss the nearest value. Cut off instead and marked inexact in the last bit, it rounds
- * right to any narrower type. */
+/* A large int, a fraction or a decimal need not fit a double, and rounding it there and again to
+ * the kernel's type could miss the nearest value. Cut off instead, and marked inexact in the last
+ * bit, it rounds right to any narrower type. What cannot be compared counts as its float. */
 LG_COLD
-static int lg_round_int_to_odd(PyObject *object, double *value)
+static void lg_round_to_odd(PyObject *object, double *value)
 {
     uint64_t bits = 0;
-    PyObject *number = PyNumber_Index(object);
-    if (number == NULL) {
-        /* An array of one float has the method, and says only now that it is no int. */
-        if (!PyErr_ExceptionMatches(PyExc_TypeError))
-            return -1;
+    PyObject *exact = PyIndex_Check(object) ? PyNumber_Index(object) : NULL;
+    if (exact == NULL) {
+        /* No int after all, as an array of one float: it may compare itself. */
         PyErr_Clear();
-        return 0;
+        exact = Py_NewRef(object);
     }
-    PyObject *back = PyLong_FromDouble(*value);
-    PyObject *magnitude = PyNumber_Absolute(number);
-    PyObject *rounded = back == NULL ? NULL : PyNumber_Absolute(back);
-    int exact = -1;
-    int above = -1;
-    if (magnitude != NULL && rounded != NULL) {
-        exact = PyObject_RichCompareBool(magnitude, rounded, Py_EQ);
-        above = PyObject_RichCompareBool(rounded, magnitude, Py_GT);
-    }
-    Py_DECREF(number);
-    Py_XDECREF(back);
-    Py_XDECREF(magnitude);
+    PyObject *rounded = PyFloat_FromDouble(*value);
+    int below = rounded == NULL ? -1 : PyObject_RichCompareBool(exact, rounded, Py_LT);
+    int above = below != 0 ? 0 : PyObject_RichCompareBool(exact, rounded, Py_GT);
+    Py_DECREF(exact);
     Py_XDECREF(rounded);
-    if (exact < 0 || above < 0)
-        return -1;
+    if (below < 0 || above < 0)
+        PyErr_Clear();
+    if (below <= 0 && above <= 0)
+        return;
     memcpy(&bits, value, sizeof bits);
-    if (above)
+    if (below > 0 ? *value > 0 : *value < 0)
         bits -= 1;
-    if (!exact)
-        bits |= 1;
+    bits |= 1;
     memcpy(value, &bits, sizeof bits);
-    return 0;
 }
 
 static int lg_double_from_object(const char *kernel, const lg_argument *argument, PyObject *object,
@@ -1163,12 +1152,11 @@ static int lg_double_from_object(const char *kernel, const lg_argument *argument
         const PyNumberMethods *methods = Py_TYPE(object)->tp_as_number;
         if (methods != NULL && (methods->nb_float != NULL || methods->nb_index != NULL))
             return lg_explain(kernel, argument);
-        PyErr_Clear();
         return LG_WRONG_KIND(kernel, argument, "a float", object);
     }
-    if (narrows && LG_UNLIKELY(*value > 9007199254740992.0 || *value < -9007199254740992.0) &&
-        PyIndex_Check(object))
-        return lg_round_int_to_odd(object, value);
+    if (narrows && LG_UNLIKELY(!PyFloat_Check(object)) &&
+        (!PyLong_Check(object) || *value > 9007199254740992.0 || *value < -9007199254740992.0))
+        lg_round_to_odd(object, value);
     return 0;
 }
 
@@ -1895,7 +1883,6 @@ static const lg_kernel lg_kernel_add = {
     "add",
     "add_kernel", /* name in the image */
     lg_image_add_cpython,
-    sizeof lg_image_add_cpython,
     128, /* threads of a block */
     0, /* bytes of dynamic shared memory */
     0, /* shared memory is not oversized */

@@ -145,7 +145,6 @@ typedef struct lg_kernel {
     const char *name;
     const char *entry;
     const unsigned char *image;
-    size_t image_size;
     uint32_t threads;
     uint32_t shared;
     int oversized_shared;
@@ -384,6 +383,7 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         if (status != LG_SUCCESS)
             return status;
     }
+    /* It stays retained for good: whoever finds it current later relies on it. */
     status = lg_cuda.primary_retain(context, device);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
@@ -818,8 +818,7 @@ static int lg_lacks(PyObject *object, const char *attribute)
     return lacks;
 }
 
-/* Puts arguments given by position and by keyword into one row; what was not given stays NULL.
- * `required` is how many of the first names must be there, but for those marked optional. */
+/* Puts arguments given by position and by keyword into one row; what was not given stays NULL. */
 typedef struct lg_keyword {
     const char *name;
     int optional;
@@ -863,8 +862,8 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         if (row[i] == NULL && !keywords[i].optional) {
-            PyErr_Format(PyExc_TypeError, "%s: launch() misses argument '%s' (position %zd)",
-                         kernel, keywords[i].name, i);
+            PyErr_Format(PyExc_TypeError, "%s: launch() misses argument '%s'", kernel,
+                         keywords[i].name);
             return -1;
         }
     }
@@ -1398,7 +1397,6 @@ static const lg_kernel lg_kernel_cluster_blocks = {
     "cluster_blocks",
     "cluster_blocks", /* name in the image */
     NULL, /* no image */
-    0,
     256, /* threads of a block */
     65536, /* bytes of dynamic shared memory */
     0, /* shared memory is not oversized */

@@ -145,7 +145,6 @@ typedef struct lg_kernel {
     const char *name;
     const char *entry;
     const unsigned char *image;
-    size_t image_size;
     uint32_t threads;
     uint32_t shared;
     int oversized_shared;
@@ -384,6 +383,7 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         if (status != LG_SUCCESS)
             return status;
     }
+    /* It stays retained for good: whoever finds it current later relies on it. */
     status = lg_cuda.primary_retain(context, device);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
@@ -1009,7 +1009,6 @@ static const lg_kernel lg_kernel_no_args = {
     "no_args",
     "no_args_kernel", /* name in the image */
     lg_image_no_args_c,
-    sizeof lg_image_no_args_c,
     32, /* threads of a block */
     0, /* bytes of dynamic shared memory */
     0, /* shared memory is not oversized */

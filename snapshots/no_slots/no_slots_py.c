@@ -145,7 +145,6 @@ typedef struct lg_kernel {
     const char *name;
     const char *entry;
     const unsigned char *image;
-    size_t image_size;
     uint32_t threads;
     uint32_t shared;
     int oversized_shared;
@@ -384,6 +383,7 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         if (status != LG_SUCCESS)
             return status;
     }
+    /* It stays retained for good: whoever finds it current later relies on it. */
     status = lg_cuda.primary_retain(context, device);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
@@ -656,8 +656,7 @@ static int lg_complain(PyObject *type, const char *kernel, const lg_argument *ar
     lg_complain(PyExc_TypeError, kernel, argument, "expected " expected                         \
                 ", got %.200R of type %s", given, Py_TYPE(given)->tp_name)
 
-/* Puts arguments given by position and by keyword into one row; what was not given stays NULL.
- * `required` is how many of the first names must be there, but for those marked optional. */
+/* Puts arguments given by position and by keyword into one row; what was not given stays NULL. */
 typedef struct lg_keyword {
     const char *name;
     int optional;
@@ -701,8 +700,8 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         if (row[i] == NULL && !keywords[i].optional) {
-            PyErr_Format(PyExc_TypeError, "%s: launch() misses argument '%s' (position %zd)",
-                         kernel, keywords[i].name, i);
+            PyErr_Format(PyExc_TypeError, "%s: launch() misses argument '%s'", kernel,
+                         keywords[i].name);
             return -1;
         }
     }
@@ -989,7 +988,6 @@ static const lg_kernel lg_kernel_no_slots = {
     "no_slots",
     "no_slots", /* name in the image */
     NULL, /* no image */
-    0,
     32, /* threads of a block */
     0, /* bytes of dynamic shared memory */
     0, /* shared memory is not oversized */

@@ -147,7 +147,6 @@ typedef struct lg_kernel {
     const char *name;
     const char *entry;
     const unsigned char *image;
-    size_t image_size;
     uint32_t threads;
     uint32_t shared;
     int oversized_shared;
@@ -386,6 +385,7 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         if (status != LG_SUCCESS)
             return status;
     }
+    /* It stays retained for good: whoever finds it current later relies on it. */
     status = lg_cuda.primary_retain(context, device);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
@@ -775,8 +775,10 @@ static uint16_t lg_round_double(double value, int fraction, int bias)
 /* A finite value that fp16 cannot hold is refused, as Python's struct and Triton do. */
 static int lg_fp16_from_double(double value, uint16_t *bits)
 {
+    uint64_t given = 0;
+    memcpy(&given, &value, sizeof given);
     *bits = lg_round_double(value, 10, 15);
-    return (*bits & 0x7fff) != 0x7c00 || value - value != 0;
+    return (*bits & 0x7fff) != 0x7c00 || (given >> 52 & 0x7ff) == 0x7ff;
 }
 
 /* Too large a value becomes infinity, as in every conversion of a GPU. */
@@ -1146,7 +1148,6 @@ static const lg_kernel lg_kernel_scalars = {
     "scalars",
     "scalars_kernel", /* name in the image */
     lg_image_scalars_c,
-    sizeof lg_image_scalars_c,
     32, /* threads of a block */
     0, /* bytes of dynamic shared memory */
     0, /* shared memory is not oversized */

@@ -54,7 +54,8 @@ int scalars_launch(
 int scalars_load(void);
 
 /* Releases what was loaded; the next launch loads again. Not while another call or a kernel of
- * this launcher runs. */
+ * this launcher runs. Drivers before CUDA 12 load for each context: call it there before a context
+ * that has launched is destroyed. */
 int scalars_unload(void);
 
 /* This thread's last failure in words, as errno is: "" if none yet, and a success leaves it. */

@@ -41,6 +41,7 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         if (status != LG_SUCCESS)
             return status;
     }
+    /* It stays retained for good: whoever finds it current later relies on it. */
     status = lg_cuda.primary_retain(context, device);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");

@@ -3,7 +3,6 @@ typedef struct lg_kernel {
     const char *name;
     const char *entry;
     const unsigned char *image;
-    size_t image_size;
     uint32_t threads;
     uint32_t shared;
     int oversized_shared;

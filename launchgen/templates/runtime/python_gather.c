@@ -1,5 +1,4 @@
-/* Puts arguments given by position and by keyword into one row; what was not given stays NULL.
- * `required` is how many of the first names must be there, but for those marked optional. */
+/* Puts arguments given by position and by keyword into one row; what was not given stays NULL. */
 typedef struct lg_keyword {
     const char *name;
     int optional;
@@ -43,8 +42,8 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         if (row[i] == NULL && !keywords[i].optional) {
-            PyErr_Format(PyExc_TypeError, "%s: launch() misses argument '%s' (position %zd)",
-                         kernel, keywords[i].name, i);
+            PyErr_Format(PyExc_TypeError, "%s: launch() misses argument '%s'", kernel,
+                         keywords[i].name);
             return -1;
         }
     }
