@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from launchgen.cli import main
 from tests.golden import SNAPSHOTS
+from tests.zoo import ZOO, Kernel
 
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
 PROTOTYPES = ("-Wstrict-prototypes", "-Wmissing-prototypes")
@@ -62,6 +64,24 @@ def test_every_committed_source_compiles_without_a_warning(
     compiler: Compiler, source: Path
 ) -> None:
     compiler.compile(source)
+
+
+def _kernels() -> Iterator[object]:
+    for kernel in ZOO:
+        is_first = kernel.folder == "triton-3.6.0-sm90"
+        if kernel.name != "desc_copy":
+            yield pytest.param(kernel, marks=[] if is_first else [pytest.mark.slow], id=str(kernel))
+
+
+@pytest.mark.parametrize("kernel", tuple(_kernels()))
+def test_what_is_emitted_for_every_kernel_compiles_without_a_warning(
+    kernel: Kernel, tmp_path: Path
+) -> None:
+    options = ["-n", kernel.name, "-o", str(tmp_path), "-a", "c,cpython,example"]
+    assert main(["emit", str(kernel.json), "-s", kernel.signature, *options]) == 0
+    for source in sorted(tmp_path.glob("*.c")):
+        for compiler in COMPILERS[:2]:
+            compiler.compile(source, "-O0")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,3 @@
-/* The caller loads the kernel and hands over its function, so there is nothing to remember. */
-typedef struct lg_state {
-    void *function;
-} lg_state;
-
 /* What a launch needs is set on the handle each time, for the current device. The caller may have
  * loaded it as a CUkernel, which the calls for functions refuse. */
 static int lg_need_function(const lg_state *state, const lg_kernel *kernel, void *stream,
@@ -11,13 +6,9 @@ static int lg_need_function(const lg_state *state, const lg_kernel *kernel, void
     void *context = NULL;
     int device = 0;
     int fixed = 0;
-    int status = lg_need_driver(kernel->name);
-    if (status != LG_SUCCESS)
-        return status;
-    if (state->function == NULL)
-        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: the function handle is null", kernel->name);
-    *function = state->function;
-    status = lg_find_place(kernel->name, stream, &context, &device);
+    int status = lg_take_function(state, kernel, function);
+    if (status == LG_SUCCESS)
+        status = lg_find_place(kernel->name, stream, &context, &device);
     if (status != LG_SUCCESS)
         return status;
     status = lg_cuda.function_get(&fixed, LG_FUNCTION_STATIC_SHARED, *function);
