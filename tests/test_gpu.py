@@ -372,6 +372,41 @@ def test_the_next_launch_after_an_unload_loads_again(launcher: Callable[[str], L
             assert launch.library.add_unload() == 0
 
 
+def _load(path: Path, entry: str, *, as_kernel: bool) -> int:
+    """Load an image as the driver's user would, and return a CUkernel or a CUfunction."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    image = ctypes.create_string_buffer(path.read_bytes())
+    loaded, function = ctypes.c_void_p(), ctypes.c_void_p()
+    if as_kernel:
+        none = (None, None, 0)
+        assert driver.cuLibraryLoadData(ctypes.byref(loaded), image, *none, *none) == 0
+        assert driver.cuLibraryGetKernel(ctypes.byref(function), loaded, entry.encode()) == 0
+    else:
+        assert driver.cuModuleLoadData(ctypes.byref(loaded), image) == 0
+        assert driver.cuModuleGetFunction(ctypes.byref(function), loaded, entry.encode()) == 0
+    assert function.value is not None
+    return function.value
+
+
+@pytest.mark.parametrize("as_kernel", [False, True], ids=["function", "kernel"])
+def test_a_handle_of_either_kind_gets_the_shared_memory_it_needs(
+    tmp_path: Path, as_kernel: bool
+) -> None:
+    kernel = Kernel(FOLDER, "matmul")
+    options = ["-n", "handle", "--no-image", "-a", "cpython", "-o", str(tmp_path)]
+    assert main(["emit", str(kernel.json), "-s", kernel.signature, *options]) == 0
+    assert main(["build", str(tmp_path)]) == 0
+    module = _import("handle", tmp_path)
+    m, n, k = 256, 128, 192
+    half = torch.float16
+    a, b = cuda(m, k, dtype=half), cuda(k, n, dtype=half)
+    c = torch.zeros(m, n, device="cuda", dtype=half)
+    function = _load(kernel.cubin, kernel.entry, as_kernel=as_kernel)
+    strides = (a.stride(0), 1, b.stride(0), 1, c.stride(0))
+    module.launch(function, (m // 128, n // 128), None, a, b, c, m, n, k, *strides)
+    torch.testing.assert_close(c, a @ b, rtol=1e-2, atol=1e-1)
+
+
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")
 def test_two_devices_one_image_and_no_stream_of_the_other(
     launcher: Callable[[str], Launcher],
