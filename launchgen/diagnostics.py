@@ -90,6 +90,10 @@ class InputError(LaunchgenError):
     exit_code = 3
 
 
+class ImageError(InputError):
+    """An image that is damaged, or that is none."""
+
+
 class OutputError(LaunchgenError):
     """A file that could not be written, or that launchgen did not make and will not replace."""
 
