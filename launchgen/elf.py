@@ -89,7 +89,10 @@ def read_elf(data: bytes) -> Elf:
         raise _error("the image ends inside its ELF header")
     if not data.startswith(_IDENT):
         raise _error("the image is no ELF file of 64 bits, little-endian")
-    kind, machine, _, _, _, at, flags, _, _, _, size, count, names = _HEADER.unpack_from(data)
+    found = _HEADER.unpack_from(data)
+    kind, machine, _, _, programs, at, flags, _, each, parts, size, count, names = found
+    if programs + each * parts > len(data):
+        raise _error("the image ends inside its program headers")
     return Elf(
         kind=kind,
         machine=machine,

@@ -8,6 +8,7 @@ Source: the images that ptxas 11.8 to 13.5 and nvlink write for sm_50 to sm_121.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -18,6 +19,7 @@ from launchgen.architecture import EXACT, Architecture
 from launchgen.diagnostics import Diagnostic, ImageError
 from launchgen.elf import EXECUTABLE, FUNCTION, RELOCATABLE, Elf, name_at, read_elf, symbols
 from launchgen.nvinfo import (
+    CONSTANT,
     GENERIC,
     GLOBAL,
     UNMARKED,
@@ -41,6 +43,7 @@ _NEW_EXACT: Final = 0x8
 _ASSEMBLED_FOR: Final = re.compile(rb"-arch sm_([0-9]{1,4})([af]?)(?![0-9a-z])")
 
 _ADDRESS: Final = 8
+_DEVICE_MEMORY: Final = frozenset({CONSTANT, GLOBAL, GENERIC})
 
 
 class Parameter(Struct, frozen=True):
@@ -106,7 +109,7 @@ def as_parameters(marked: Sequence[MarkedParameter]) -> tuple[Parameter, ...]:
             offset,
             size,
             # What is no address in size is none; that is known without marks.
-            (space in {GLOBAL, GENERIC} if says else None) if size == _ADDRESS else False,
+            (space in _DEVICE_MEMORY if says else None) if size == _ADDRESS else False,
         )
         for _, offset, size, space in marked
     )
@@ -142,6 +145,15 @@ def _assembled_suffix(elf: Elf, capability: int) -> str:
 
 def _entries(elf: Elf, size: int) -> tuple[Entry, ...]:
     names = sorted(_entry_names(elf, size))
+    for name, following in itertools.pairwise(names):
+        if name == following:
+            raise info_error(name, "is there twice")
+    bodies = _descriptions(elf, size)
+    return tuple(_entry(name, bodies) for name in names)
+
+
+def _descriptions(elf: Elf, size: int) -> dict[str, memoryview]:
+    """Return what describes each function, by its name."""
     bodies: dict[str, memoryview] = {}
     for section in elf.sections:
         if section.name.startswith(_INFO):
@@ -149,18 +161,17 @@ def _entries(elf: Elf, size: int) -> tuple[Entry, ...]:
             if kernel in bodies:
                 raise info_error(kernel, "is described twice")
             bodies[kernel] = section.body
+    # Some sections of real images share their bytes, but never these.
     if sum(map(len, bodies.values())) > size:
         raise _error("the image is damaged: its sections overlap")
-    entries = []
-    for name, following in zip(names, [*names[1:], ""], strict=True):
-        if name == following:
-            raise info_error(name, "is there twice")
-        if name not in bodies:
-            raise info_error(name, "lacks a description of its parameters")
-        info = read_kernel_info(bodies[name], name)
-        parameters = as_parameters(info.parameters)
-        entries.append(Entry(name, parameters, info.total, info.block, info.cluster))
-    return tuple(entries)
+    return bodies
+
+
+def _entry(name: str, bodies: dict[str, memoryview]) -> Entry:
+    if name not in bodies:
+        raise info_error(name, "lacks a description of its parameters")
+    info = read_kernel_info(bodies[name], name)
+    return Entry(name, as_parameters(info.parameters), info.total, info.block, info.cluster)
 
 
 def _entry_names(elf: Elf, size: int) -> Iterator[str]:

@@ -19,10 +19,14 @@ from msgspec import Struct
 
 from launchgen.diagnostics import Diagnostic, ImageError
 
+UNMARKED: Final = 0
+LOCAL: Final = 1
+SHARED: Final = 2
+CONSTANT: Final = 3
+"""In images for GPUs older than sm_90; newer ones mark such an address as global."""
 GLOBAL: Final = 4
 GENERIC: Final = 5
-"""Marks of an address in global or constant memory, and in no memory in particular."""
-UNMARKED: Final = 0
+"""An address in no memory in particular."""
 
 MOST_PARAMETERS: Final = 32764
 """As many bytes as a parameter list can have (PTX ISA, "Kernel Function Parameters")."""

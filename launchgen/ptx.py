@@ -22,10 +22,20 @@ from typing import Final
 from launchgen.architecture import Architecture
 from launchgen.diagnostics import Diagnostic, ImageError
 from launchgen.image import Entry, ImageFacts, as_parameters
-from launchgen.nvinfo import GENERIC, GLOBAL, MOST_PARAMETERS, UNMARKED, Dimensions, MarkedParameter
+from launchgen.nvinfo import (
+    CONSTANT,
+    GENERIC,
+    GLOBAL,
+    LOCAL,
+    MOST_PARAMETERS,
+    SHARED,
+    UNMARKED,
+    Dimensions,
+    MarkedParameter,
+)
 
 _COMMENT: Final = r"//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)"
-_STRING: Final = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?'
+_STRING: Final = r'"[^"\n]*"?'  # a backslash is like any other character
 
 # What is looked for between kernels, and what has to be stepped over on the way.
 _MARK: Final = re.compile(
@@ -46,7 +56,7 @@ _SIZES: Final = {
     for kind in kinds
 }
 _OPAQUE: Final = (".texref", ".samplerref", ".surfref")
-_SPACES: Final = {".global": GLOBAL, ".const": GLOBAL, ".local": 1, ".shared": 2}
+_SPACES: Final = {".global": GLOBAL, ".const": CONSTANT, ".local": LOCAL, ".shared": SHARED}
 _MOST_DIMENSIONS: Final = 3
 
 # Where parameters begin in the constant bank, from a capability on: the list of a kernel begins
