@@ -59,9 +59,9 @@ _OPAQUE: Final = (".texref", ".samplerref", ".surfref")
 _SPACES: Final = {".global": GLOBAL, ".const": CONSTANT, ".local": LOCAL, ".shared": SHARED}
 _MOST_DIMENSIONS: Final = 3
 
-# Where parameters begin in the constant bank, from a capability on: the list of a kernel begins
-# there, and each parameter is aligned as its address in the bank is.
-_BASES: Final = {0: 0x140, 70: 0x160, 90: 0x210, 100: 0x380}
+# Where parameters begin in the constant bank, from a capability on: each parameter is aligned as
+# its address in the bank is, but before sm_70 as its offset in the list is.
+_BASES: Final = {0: 0, 70: 0x160, 90: 0x210, 100: 0x380}
 _ADDRESS_BITS: Final = 64
 
 
@@ -71,6 +71,9 @@ def read_ptx(text: str) -> ImageFacts:
     entries: dict[str, Entry] = {}
     has_version = False
     for word, at in _directives(text):
+        if word == ".version":
+            has_version = True
+            continue
         reader = _Reader(text, at)
         if word == ".entry":
             if not architectures:
@@ -83,10 +86,8 @@ def read_ptx(text: str) -> ImageFacts:
             entries[entry.name] = entry
         elif word == ".target":
             architectures.append(reader.architecture())
-        elif word == ".address_size":
-            reader.address_size()
         else:
-            has_version = True
+            reader.address_size()
     if not has_version or not architectures:
         lacks = ".target" if has_version else ".version"
         raise _error(f"the text is no PTX: it has no {lacks} directive", text, 0)
