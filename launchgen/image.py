@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from launchgen.architecture import EXACT, Architecture
+from launchgen.architecture import EXACT, FAMILY, Architecture
 from launchgen.diagnostics import Diagnostic, ImageError
 from launchgen.elf import EXECUTABLE, FUNCTION, RELOCATABLE, Elf, name_at, read_elf, symbols
 from launchgen.nvinfo import (
@@ -23,15 +23,18 @@ from launchgen.nvinfo import (
     GENERIC,
     GLOBAL,
     UNMARKED,
+    Compatibility,
     Dimensions,
     MarkedParameter,
     info_error,
+    read_compatibility,
     read_kernel_info,
 )
 
 _MACHINE: Final = 190
 _INFO: Final = ".nv.info."
 _TOOLS: Final = ".note.nv.tkinfo"
+_COMPATIBILITY: Final = ".nv.compat"
 
 _ENTRY: Final = 0x10
 """In a symbol's st_other: the function is an entry (STO_CUDA_ENTRY)."""
@@ -40,6 +43,8 @@ _OLD_ABI: Final = 51
 _NEW_ABI: Final = 65
 _OLD_EXACT: Final = 0x800
 _NEW_EXACT: Final = 0x8
+_FAMILY_ISA: Final = 2
+_EXACT_ISA: Final = 3
 _ASSEMBLED_FOR: Final = re.compile(rb"-arch sm_([0-9]{1,4})([af]?)(?![0-9a-z])")
 
 _ADDRESS: Final = 8
@@ -127,20 +132,39 @@ def _architecture(elf: Elf) -> Architecture:
         )
     if capability == 0:
         raise _error("the image is damaged: it does not say which GPU it is for")
-    return Architecture(capability, EXACT if exact else _assembled_suffix(elf, capability))
+    return Architecture(capability, _suffix(elf, capability, is_exact=exact))
 
 
-def _assembled_suffix(elf: Elf, capability: int) -> str:
-    """Return the suffix that an image's own assembler or linker was told.
+def _suffix(elf: Elf, capability: int, *, is_exact: bool) -> str:
+    """Return the suffix: ``a``, ``f``, or none.
 
-    ptxas 12.9 sets no flag for ``f``, and from 13.0 on none for ``a``.  A linker's command line
-    stands before those of what it linked, and it is the one that counts.
+    No release of ptxas has a flag for ``f``, and from 13.0 on none for ``a`` either.  The command
+    line tells, where it was kept; ``.nv.compat`` tells what matters where it was not.
     """
-    note = next((section.body for section in elf.sections if section.name == _TOOLS), b"")
-    for found in _ASSEMBLED_FOR.finditer(note):
+    body = _body(elf, _COMPATIBILITY)
+    compatibility = read_compatibility(body) if body else Compatibility(False, 0)
+    told = _told_suffix(elf, capability)
+    exact_isa = compatibility.isa_class == _EXACT_ISA
+    if is_exact or compatibility.is_exact or exact_isa or told == EXACT:
+        return EXACT
+    return FAMILY if compatibility.isa_class == _FAMILY_ISA else told
+
+
+def _told_suffix(elf: Elf, capability: int) -> str:
+    """Return the suffix that the assembler or linker was told.
+
+    A linker's command line stands before those of what it linked, and it is the one that counts.
+    """
+    for found in _ASSEMBLED_FOR.finditer(_body(elf, _TOOLS)):
         if int(found[1]) == capability:
             return found[2].decode()
     return ""
+
+
+def _body(elf: Elf, name: str) -> memoryview:
+    """Return the bytes of the first section of a name, none where there is none."""
+    found = (section.body for section in elf.sections if section.name == name)
+    return next(found, memoryview(b""))
 
 
 def _entries(elf: Elf, size: int) -> tuple[Entry, ...]:

@@ -1,9 +1,10 @@
 """Reads ``.nv.info.<kernel>``: what an image says of a kernel's parameters, block and cluster.
 
-It is a list of records: a byte for the format, one for the attribute, and 16 bits, which are a
-value, or with the fourth format the number of bytes that follow.  NVIDIA does not document it, so
-that attributes not known are skipped; those known have to be exactly as they always are, because
-a launcher built on a guess would pass a kernel the wrong bytes.
+It and ``.nv.compat``, which tells devices apart, are lists of records: a byte for the format, one
+for the attribute, and 16 bits, which are a value, or with the fourth format the number of bytes
+that follow.  NVIDIA does not document it, so that attributes not known are skipped; those known
+have to be exactly as they always are, because a launcher built on a guess would pass a kernel the
+wrong bytes.
 
 Source: the images that ptxas 11.8 to 13.5 write, and ``cuobjdump -elf``, which names the
 attributes (``EIATTR_KPARAM_INFO`` and so on).
@@ -31,6 +32,7 @@ GENERIC: Final = 5
 MOST_PARAMETERS: Final = 32764
 """As many bytes as a parameter list can have (PTX ISA, "Kernel Function Parameters")."""
 
+_BYTE: Final = 2
 _SIZED: Final = 4
 _FORMATS: Final = range(1, _SIZED + 1)
 
@@ -41,6 +43,10 @@ _TOTAL: Final = 0x19
 _CLUSTER: Final = 0x3D
 _LARGE_PARAMETER: Final = 0x45
 """What stands for 0x17 where all parameters together have more than 4,352 bytes."""
+
+_ISA_CLASS: Final = 0x02
+_EXACT_TARGET: Final = 0x09
+"""Attributes of ``.nv.compat``."""
 
 _RECORD: Final = struct.Struct("<BBH")
 _PAYLOADS: Final = {
@@ -76,12 +82,21 @@ class KernelInfo(Struct, frozen=True):
     cluster: Dimensions | None
 
 
+class Compatibility(NamedTuple):
+    """What ``.nv.compat`` says of the devices that run an image."""
+
+    is_exact: bool
+    """It was compiled for ``a``; ptxas says so from 13.0 on."""
+    isa_class: int
+    """Which instructions it has: 1 those of all devices, 2 of a family, 3 of one capability."""
+
+
 def read_kernel_info(body: memoryview, kernel: str) -> KernelInfo:
     """Return what the records say of a kernel; raises ImageError."""
     parameters: list[MarkedParameter] = []
     totals: set[int] = set()
     block = cluster = None
-    for attribute, payload in _records(body, kernel):
+    for attribute, payload in _known(body, kernel):
         if attribute == _PARAMETER:
             _, ordinal, offset, bits = payload
             parameters.append(MarkedParameter(ordinal, offset, bits >> 18, bits >> 8 & 15))
@@ -100,34 +115,54 @@ def read_kernel_info(body: memoryview, kernel: str) -> KernelInfo:
     return KernelInfo(ordered, _checked_total(ordered, totals, kernel), block, cluster)
 
 
+def read_compatibility(body: memoryview) -> Compatibility:
+    """Return what the records say of devices; raises ImageError."""
+    found = {
+        attribute: value
+        for form, attribute, value, _ in _records(body, "its compatibility")
+        if form == _BYTE
+    }
+    return Compatibility(found.get(_EXACT_TARGET) == 1, found.get(_ISA_CLASS, 0))
+
+
 def info_error(kernel: str, problem: str) -> ImageError:
     """Return the error that says what is wrong with an entry."""
-    return ImageError(Diagnostic(f"the image is damaged: its entry {kernel!r} {problem}"))
+    return _damaged(f"its entry {kernel!r}", problem)
 
 
-def _records(body: memoryview, kernel: str) -> Iterator[tuple[int, tuple[int, ...]]]:
+def _damaged(owner: str, problem: str) -> ImageError:
+    return ImageError(Diagnostic(f"the image is damaged: {owner} {problem}"))
+
+
+def _known(body: memoryview, kernel: str) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Yield each known attribute with its numbers."""
-    at, end = 0, len(body)
-    while at < end:
-        if end - at < _RECORD.size:
-            raise info_error(kernel, "is described by a record without an end")
-        form, attribute, value = _RECORD.unpack_from(body, at)
-        at += _RECORD.size
-        if form not in _FORMATS:
-            raise info_error(kernel, f"is described by a record of unknown format {form}")
-        size = value if form == _SIZED else 0
-        if size > end - at:
-            raise info_error(kernel, "is described by a record that reaches past the others")
-        payload = _PAYLOADS.get(attribute)
-        if payload is not None:
-            if size != payload.size:
-                problem = f"has {size} bytes as attribute 0x{attribute:02x}, not {payload.size}"
-                raise info_error(kernel, problem)
-            yield attribute, payload.unpack_from(body, at)
+    for form, attribute, value, payload in _records(body, f"its entry {kernel!r}"):
+        layout = _PAYLOADS.get(attribute)
+        if layout is not None:
+            if len(payload) != layout.size:
+                problem = f"has {len(payload)} bytes as attribute 0x{attribute:02x}"
+                raise info_error(kernel, f"{problem}, not {layout.size}")
+            yield attribute, layout.unpack(payload)
         elif attribute == _TOTAL:
             if form == _SIZED:
                 raise info_error(kernel, "does not say how many bytes its parameters have")
             yield attribute, (value,)
+
+
+def _records(body: memoryview, owner: str) -> Iterator[tuple[int, int, int, memoryview]]:
+    """Yield each record's format, attribute, value and bytes."""
+    at, end = 0, len(body)
+    while at < end:
+        if end - at < _RECORD.size:
+            raise _damaged(owner, "is described by a record without an end")
+        form, attribute, value = _RECORD.unpack_from(body, at)
+        at += _RECORD.size
+        if form not in _FORMATS:
+            raise _damaged(owner, f"is described by a record of unknown format {form}")
+        size = value if form == _SIZED else 0
+        if size > end - at:
+            raise _damaged(owner, "is described by a record that reaches past the others")
+        yield form, attribute, value, body[at : at + size]
         at += size
 
 

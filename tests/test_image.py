@@ -128,6 +128,48 @@ def test_images_are_read_as_pyelftools_reads_them(path: Path) -> None:
         assert (entry.total, entry.block) == (info.total, info.block)
 
 
+# --- what tells an architecture when the assembler's command line was stripped -------------------
+
+
+def stripped(stem: str) -> bytes:
+    """Return an image without the note of the tools that made it."""
+    data = IMAGES[0].with_name(f"{stem}.cubin").read_bytes()
+    return data.replace(b"-arch sm_", b"-xxxx sm_")
+
+
+def of_isa_class(stem: str, isa_class: int) -> bytes:
+    data = stripped(stem)
+    at = struct.unpack_from("<Q", data, section(".nv.compat", data) + 24)[0]
+    at = data.index(b"\x02\x02", at)
+    return data[: at + 2] + bytes([isa_class]) + data[at + 3 :]
+
+
+def architecture(data: bytes) -> str:
+    return str(read_cubin(data).architecture)
+
+
+def test_an_exact_image_is_known_without_its_command_line() -> None:
+    assert architecture(stripped("nvcc13.0-sm_90a-kernels")) == "sm_90a"
+    assert architecture(stripped("ptxas13.5-sm_100a-types")) == "sm_100a"
+    assert architecture(stripped("ptxas12.9-sm_103a-types")) == "sm_103a"
+    assert architecture(stripped("ptxas12.9-sm_90a-types")) == "sm_90a"
+
+
+def test_the_instructions_of_an_image_say_which_devices_have_them() -> None:
+    # Without any of its family, an image for sm_100f is one for sm_100.
+    assert architecture(of_isa_class("ptxas12.9-sm_100f-types", 1)) == "sm_100"
+    assert architecture(of_isa_class("ptxas12.9-sm_100f-types", 2)) == "sm_100f"
+    assert architecture(of_isa_class("ptxas12.9-sm_100f-types", 3)) == "sm_100a"
+    assert architecture(of_isa_class("nvcc13.0-sm_90-kernels", 3)) == "sm_90a"
+
+
+def test_damage_in_what_is_said_of_devices_is_found() -> None:
+    data = stripped("ptxas12.9-sm_100f-types")
+    at = struct.unpack_from("<Q", data, section(".nv.compat", data) + 24)[0]
+    message = "the image is damaged: its compatibility is described by a record of unknown format 9"
+    assert problem(patched(at, "B", 9, data=data)) == message
+
+
 # --- what an image cannot be ---------------------------------------------------------------------
 
 SMALL = IMAGES[0].with_name("nvcc13.0-sm_80-small.cubin").read_bytes()
