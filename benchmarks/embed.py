@@ -1,6 +1,6 @@
 """Time and memory of compiling a C launcher whose image is printed into the text or included.
 
-The sizes at which both are about the same decide ``launchgen.planning.INLINE_BYTES``.
+The sizes at which both are about the same decide ``launchgen.variants.INLINE_BYTES``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from measure import KERNEL, SIGNATURE, emitted_compile, interleave, options
 
-from launchgen import planning
+from launchgen import planning, variants
 from launchgen.artifacts import ARTIFACTS
 from launchgen.metadata import Overrides
 from launchgen.rendering import render
@@ -90,7 +90,7 @@ def measure(size: int, rounds: int) -> dict[str, float]:
 
 def emit_form(kernel: Path, out: Path, inline_bytes: int) -> None:
     """Emit the kernel, with the image in the text up to a size."""
-    planning.INLINE_BYTES = inline_bytes  # type: ignore[misc]
+    variants.INLINE_BYTES = inline_bytes  # type: ignore[misc]
     target = next(iter(TARGETS.values()))
     source = read_kernel(
         kernel,

@@ -110,6 +110,11 @@ def hidden_slots(version: Version | None) -> tuple[Slot, ...]:
     return tuple(_hidden(role) for role in _release(version).hidden)
 
 
+def is_hidden(slot: Slot) -> bool:
+    """Return whether no argument stands for it: a kernel that takes none ignores it."""
+    return not slot.path
+
+
 def has_oversized_shared(version: Version | None) -> bool:
     """Return whether a release's kernels may need more shared memory than a device has as it is.
 
@@ -138,6 +143,13 @@ def slots(signature: Signature, metadata: LaunchMetadata, *, target: Target) -> 
     _check_scratch(SlotRole.PROFILE_SCRATCH, metadata.profile_scratch, metadata)
     _check_size(total_bytes(listed), metadata, target)
     return tuple(listed)
+
+
+def slot_text(slot: Slot) -> str:
+    """Return what messages call a slot: ``argument 3 'n' (i32)``, ``global scratch (*i8)``."""
+    if is_hidden(slot):
+        return f"{slot.label} ({slot.type})"
+    return f"argument {slot.path[0]} '{slot.label}' ({slot.type})"
 
 
 def layout(listed: Sequence[Slot], *, base: int = 0) -> tuple[tuple[int, Slot], ...]:

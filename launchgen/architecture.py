@@ -52,6 +52,14 @@ class Architecture(Struct, frozen=True):
             return None
         return self.capability // _DIGITS * _DIGITS + _DIGITS - 1
 
+    @property
+    def ranges(self) -> tuple[tuple[int, int | None], ...]:
+        """First and last of each range of capabilities that runs it; None: there is no newest."""
+        if self.suffix == FAMILY:
+            members = FAMILIES.get(self.capability, (self.capability,))
+            return tuple((each, each) for each in members)
+        return ((self.capability, self.last_capability),)
+
     def runs_on(self, capability: int) -> bool:
         """Return whether a device of ``capability`` runs it."""
         if self.suffix == FAMILY:

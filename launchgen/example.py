@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from launchgen.metadata import LaunchMetadata
@@ -9,9 +10,11 @@ from launchgen.naming import GRID_AXES, STREAM
 from launchgen.records import PlanDeclaration, PlanExample, PlanParameter, PlanScratch
 
 
-def example_grid(metadata: LaunchMetadata) -> tuple[int, int, int]:
-    """Return the smallest grid: one program, or one cluster where the grid counts blocks."""
-    return (1, 1, 1) if metadata.grid_counts_clusters else metadata.cluster
+def example_grid(described: tuple[LaunchMetadata, ...]) -> tuple[int, int, int]:
+    """Return the smallest grid: one program, or whole clusters where it counts blocks."""
+    clusters = [each.cluster for each in described if not each.grid_counts_clusters]
+    x, y, z = (math.lcm(*(cluster[axis] for cluster in clusters)) for axis in range(3))
+    return x, y, z
 
 
 def example_call(

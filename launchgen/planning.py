@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from launchgen.abi import Slot, SlotRole, has_oversized_shared, slots
+from launchgen.abi import Slot, slot_text
 from launchgen.diagnostics import Diagnostic, UnsupportedError
 from launchgen.example import example_call, example_grid
 from launchgen.fragments import resolve
-from launchgen.metadata import LaunchMetadata
-from launchgen.naming import FUNCTION, GRID_AXES, PREFIX_INTERNAL, STREAM, CIdentifier
+from launchgen.naming import FUNCTION, GRID_AXES, STREAM, CIdentifier
 from launchgen.parameters import c_parameters
 from launchgen.provenance import make_banner
 from launchgen.pyplan import plan_python
 from launchgen.records import (
     LaunchPlan,
-    PlanAttribute,
     PlanDeclaration,
-    PlanImage,
-    PlanKernel,
     PlanLimits,
     PlanParameter,
     PlanPython,
     PlanScratch,
     PlanSlot,
+    PlanVariant,
 )
 from launchgen.scalars import Scalar
 from launchgen.signature import (
@@ -35,17 +32,17 @@ from launchgen.signature import (
     leaf_label,
     leaves,
 )
-from launchgen.sources import Image, KernelSource
+from launchgen.sources import KernelSource
 from launchgen.targets import Target
-
-INLINE_BYTES: Final = 8 * 1024
-"""Images up to this size are printed into the source; measured by ``benchmarks/embed.py``."""
-
-_SCRATCH: Final = {
-    SlotRole.GLOBAL_SCRATCH: "global_scratch",
-    SlotRole.PROFILE_SCRATCH: "profile_scratch",
-}
-"""Names of what hidden slots take, in the prototype and behind a prefix."""
+from launchgen.variants import (
+    SCRATCH,
+    arrange,
+    plan_choices,
+    plan_scratch,
+    plan_variants,
+    scratch_slot,
+    shared_slots,
+)
 
 _SCRATCH_CHECK: Final = ("scratch",)
 _CORE: Final = ("prologue", "error", "kernel", "context", "launch")
@@ -74,26 +71,46 @@ def make_plan(
     Raises UnsupportedError for a kernel that no right launcher can be made for yet, and what
     :func:`launchgen.abi.slots` raises.
     """
-    signature, metadata, has_image = source.signature, source.metadata, source.image is not None
+    signature, ranked = source.signature, arrange(source.variants)
     _refuse_descriptors(signature)
-    kernel_slots = slots(signature, metadata, target=target)
-    scratch = tuple(_plan_scratch(metadata))
+    kernel_slots, counts = shared_slots(signature, ranked, target=target)
+    described = tuple(variant.metadata for variant in ranked)
+    has_image = ranked[0].image is not None
+    variants = tuple(
+        plan_variants(ranked, counts, name=source.name, target=target, standalone=standalone)
+    )
+    choices = tuple(plan_choices(ranked))
+    images = tuple(variant.architecture for variant in variants if variant.architecture)
+    scratch = tuple(plan_scratch(described))
     own = _own_parameters(has_image)
     public = (*own, *(_own("void *", part.public) for part in scratch))
     parameters = c_parameters(signature, kernel_slots, own=tuple(p.name for p in public))
-    python = plan_python(signature, metadata, parameters, scratch=scratch, has_image=has_image)
+    python = plan_python(
+        signature,
+        described[0],
+        parameters,
+        scratch=scratch,
+        images=images if has_image else None,
+    )
     has_hints = any(p.is_divisible or p.is_one for p in parameters)
     unhinted = tuple(_unhinted(signature))
     example = tuple(example_call(own, scratch, parameters))
-    example_x, example_y, example_z = example_grid(metadata)
-    core = _core_fragments(source, target, has_hints=has_hints)
+    example_x, example_y, example_z = example_grid(described)
+    core = _core_fragments(signature, variants, target, has_image=has_image, has_hints=has_hints)
     return LaunchPlan(
         name=source.name,
         guard=CIdentifier(f"LAUNCHGEN_{source.name}_H"),
         banner=make_banner(source, target, command=command, version=version),
         limits=_plan_limits(target),
-        kernel=_plan_kernel(source.name, metadata, target),
-        image=_plan_image(source.image, source.name, target, standalone=standalone),
+        variants=variants,
+        variant_count=len(variants),
+        best=variants[0],
+        is_several=len(variants) > 1,
+        choices=choices,
+        choice_count=len(choices),
+        architectures=", ".join(images),
+        counts_alike=len({(v.grid_counts_clusters, v.cluster_size) for v in variants}) == 1,
+        has_copies=any(v.image is not None and not v.image.is_inline for v in variants),
         has_image=has_image,
         takes_function=not has_image,
         is_standalone=standalone,
@@ -155,33 +172,13 @@ def _declared(type_c: str, name: CIdentifier, parameter: PlanParameter) -> PlanD
     return PlanDeclaration(type_c=type_c, name=name, note=parameter.note, has_note=True)
 
 
-def _plan_scratch(metadata: LaunchMetadata) -> Iterator[PlanScratch]:
-    needs = {
-        SlotRole.GLOBAL_SCRATCH: metadata.global_scratch,
-        SlotRole.PROFILE_SCRATCH: metadata.profile_scratch,
-    }
-    for role, scratch in needs.items():
-        if scratch.size:
-            yield PlanScratch(
-                what=role.value,
-                public=CIdentifier(_SCRATCH[role]),
-                slot=_scratch_slot(role),
-                size=scratch.size,
-                align=max(scratch.align, 1),
-            )
-
-
-def _scratch_slot(role: SlotRole) -> CIdentifier:
-    return CIdentifier(PREFIX_INTERNAL + _SCRATCH[role])
-
-
 def _null_slots(
     kernel_slots: tuple[Slot, ...], scratch: tuple[PlanScratch, ...]
 ) -> Iterator[CIdentifier]:
     given = {part.slot for part in scratch}
     for slot in kernel_slots:
-        if slot.role in _SCRATCH and _scratch_slot(slot.role) not in given:
-            yield _scratch_slot(slot.role)
+        if slot.role in SCRATCH and scratch_slot(slot.role) not in given:
+            yield scratch_slot(slot.role)
 
 
 def _plan_slots(
@@ -189,11 +186,14 @@ def _plan_slots(
 ) -> Iterator[PlanSlot]:
     passed = iter([p for p in parameters if p.is_passed])
     for slot in kernel_slots:
-        if slot.role in _SCRATCH:
-            yield PlanSlot(slot=_scratch_slot(slot.role), is_memory=False, note=slot.label)
+        if slot.role in SCRATCH:
+            name, is_memory, note = scratch_slot(slot.role), False, slot.label
         else:
             parameter = next(passed)
-            yield PlanSlot(slot=parameter.slot, is_memory=parameter.is_memory, note=parameter.note)
+            name, is_memory, note = parameter.slot, parameter.is_memory, parameter.note
+        yield PlanSlot(
+            slot=name, is_memory=is_memory, note=note, text=slot_text(slot), size=slot.size
+        )
 
 
 def _plan_limits(target: Target) -> PlanLimits:
@@ -207,81 +207,36 @@ def _plan_limits(target: Target) -> PlanLimits:
     )
 
 
-def _plan_kernel(name: str, metadata: LaunchMetadata, target: Target) -> PlanKernel:
-    is_oversized = _is_oversized(metadata, target)
-    attributes = tuple(_attributes(metadata, is_oversized=is_oversized))
-    return PlanKernel(
-        entry=metadata.entry or name,
-        threads=metadata.threads,
-        shared=metadata.shared,
-        has_oversized_shared=is_oversized,
-        cluster_x=metadata.cluster[0],
-        cluster_y=metadata.cluster[1],
-        cluster_z=metadata.cluster[2],
-        cluster_size=metadata.cluster_size,
-        grid_counts_clusters=metadata.grid_counts_clusters,
-        attributes=attributes,
-        has_attributes=bool(attributes),
-    )
-
-
-def _is_oversized(metadata: LaunchMetadata, target: Target) -> bool:
-    is_large = metadata.shared > target.largest_shared
-    return is_large and has_oversized_shared(metadata.triton_version)
-
-
-def _attributes(metadata: LaunchMetadata, *, is_oversized: bool) -> Iterator[PlanAttribute]:
-    """Yield the launch attributes in the order of Triton's own launcher."""
-    if is_oversized:
-        yield PlanAttribute(
-            id_c="LG_ATTRIBUTE_SHARED_MEMORY_MODE", value_c="LG_SHARED_MEMORY_OVERSIZED"
-        )
-    if metadata.pdl:
-        yield PlanAttribute(id_c="LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION", value_c="1")
-    if metadata.cooperative:
-        yield PlanAttribute(id_c="LG_ATTRIBUTE_COOPERATIVE", value_c="1")
-    if metadata.cluster_size > 1:
-        value = ", ".join(map(str, metadata.cluster))
-        yield PlanAttribute(id_c="LG_ATTRIBUTE_CLUSTER_DIMENSION", value_c=value)
-        yield PlanAttribute(id_c="LG_ATTRIBUTE_CLUSTER_POLICY", value_c="LG_CLUSTER_POLICY_SPREAD")
-
-
-def _plan_image(
-    image: Image | None, name: str, target: Target, *, standalone: bool
-) -> PlanImage | None:
-    if image is None:
-        return None
-    inline = standalone or len(image.data) <= INLINE_BYTES
-    return PlanImage(
-        file=f"{name}{target.image_suffix}",
-        content=image.data,
-        size=len(image.data),
-        is_inline=inline,
-    )
-
-
 def _unhinted(signature: Signature) -> Iterator[str]:
     for leaf in leaves(signature):
         if isinstance(leaf.argument.type, PointerType) and leaf.argument.hint is None:
             yield leaf_label(signature, leaf.path)
 
 
-def _core_fragments(source: KernelSource, target: Target, *, has_hints: bool) -> tuple[str, ...]:
-    loading = _loading_fragments(source, target)
+def _core_fragments(
+    signature: Signature,
+    variants: tuple[PlanVariant, ...],
+    target: Target,
+    *,
+    has_image: bool,
+    has_hints: bool,
+) -> tuple[str, ...]:
+    loading = _loading_fragments(variants, target, has_image=has_image)
     hints = ("hints",) if has_hints else ()
-    scalars = (s.fragments for s in _scalars(source.signature))
+    scalars = (s.fragments for s in _scalars(signature))
     return (*_CORE, *target.fragments, *loading, *hints, *(f for each in scalars for f in each))
 
 
-def _loading_fragments(source: KernelSource, target: Target) -> tuple[str, ...]:
+def _loading_fragments(
+    variants: tuple[PlanVariant, ...], target: Target, *, has_image: bool
+) -> tuple[str, ...]:
     """Return what finds the function, and what sets on it that a launch of it is allowed."""
-    metadata = source.metadata
-    is_large_cluster = metadata.cluster_size > target.portable_cluster
-    if source.image is not None:
-        # Any shared memory: with the kernel's static use, which the image knows, it may be much.
-        needs = is_large_cluster or metadata.shared > 0
+    is_large_cluster = any(v.cluster_size > target.portable_cluster for v in variants)
+    # Any shared memory: with the kernel's static use, which the image knows, it may be much.
+    allowed = 0 if has_image else target.default_shared
+    needs = is_large_cluster or any(v.shared > allowed for v in variants)
+    if has_image:
         return ("image", "prepare" if needs else "as_is")
-    needs = is_large_cluster or metadata.shared > target.default_shared
     return ("handle_prepared",) if needs else ("handle",)
 
 

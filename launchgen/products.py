@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from launchgen.artifacts import Artifact, Face
 from launchgen.naming import CIdentifier
-from launchgen.records import LaunchPlan, PlanBuild, PlanProduct
+from launchgen.records import LaunchPlan, PlanBuild, PlanImage, PlanProduct
 
 
 def plan_build(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> PlanBuild:
@@ -15,9 +15,15 @@ def plan_build(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> PlanBuild:
     return PlanBuild(products=products, needs_python=any(p.needs_python for p in products))
 
 
+def copied_images(plan: LaunchPlan) -> Iterator[PlanImage]:
+    """Yield the images that the sources include from copies beside them."""
+    for variant in plan.variants:
+        if variant.image is not None and not variant.image.is_inline:
+            yield variant.image
+
+
 def _products(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> Iterator[PlanProduct]:
-    is_copied = plan.image is not None and not plan.image.is_inline
-    copies = (plan.image.file,) if plan.image is not None and is_copied else ()
+    copies = tuple(image.file for image in copied_images(plan))
     emitted = tuple(
         output.file.format(name=plan.name) for artifact in artifacts for output in artifact.outputs
     )

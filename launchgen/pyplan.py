@@ -57,13 +57,15 @@ def plan_python(
     parameters: tuple[PlanParameter, ...],
     *,
     scratch: tuple[PlanScratch, ...],
-    has_image: bool,
+    images: tuple[str, ...] | None,
 ) -> PlanPython:
     """Decide how a Python call becomes storage bits.
 
-    ``parameters`` are those of the C launcher, in the order of the signature's leaves.
+    ``metadata`` is what the module shows; ``parameters`` are those of the C launcher, in the order
+    of the signature's leaves; ``images`` what the images are compiled for, as far as it is known,
+    None without one.
     """
-    own = (GRID, STREAM) if has_image else (FUNCTION, GRID, STREAM)
+    own = (FUNCTION, GRID, STREAM) if images is None else (GRID, STREAM)
     nodes = tuple(_nodes(signature.arguments, (), len(own)))
     own_keywords = tuple(_own_keywords(own))
     by_name = tuple(_keywords(signature))
@@ -82,6 +84,8 @@ def plan_python(
         has_arguments=bool(signature.arguments),
         entries=entries,
         has_entries=bool(entries or scratch),
+        images=images or (),
+        has_images=bool(images),
         unpacks=tuple(_unpacks(nodes)),
         conversions=tuple(_conversions(nodes, parameters)),
         allocations=tuple(

@@ -99,7 +99,7 @@ class PlanScratch(Struct, frozen=True, kw_only=True):
     """Name of the parameter and part of the size function's name."""
     slot: CIdentifier
     size: int
-    """Bytes for one block."""
+    """Bytes for each that the grid counts: a block or a cluster, of the neediest variant."""
     align: int
     """Of the buffer, in bytes."""
 
@@ -111,6 +111,10 @@ class PlanSlot(Struct, frozen=True, kw_only=True):
     is_memory: bool
     """Whether the variable holds an address of the bits, not the bits."""
     note: str
+    text: str
+    """What messages call it: ``argument 3 'n' (i32)``."""
+    size: int
+    """Bytes."""
 
 
 class PlanLimits(Struct, frozen=True, kw_only=True):
@@ -130,10 +134,34 @@ class PlanAttribute(Struct, frozen=True, kw_only=True):
     value_c: str
 
 
-class PlanKernel(Struct, frozen=True, kw_only=True):
-    """What a launch of the kernel needs beside its arguments.  Sizes are in bytes."""
+class PlanImage(Struct, frozen=True, kw_only=True):
+    """A compiled kernel: printed into the source, or included from a copy beside it."""
 
+    file: str
+    """Name of the copy."""
+    content: bytes
+    size: int
+    """Bytes of the content."""
+    length: int
+    """Bytes in the source: text ends with a zero there, for the driver."""
+    is_text: bool
+    is_inline: bool
+
+
+class PlanVariant(Struct, frozen=True, kw_only=True):
+    """One image of the kernel, and what a launch of it needs beside its arguments.
+
+    Without an image there is one all the same.  Sizes are in bytes.
+    """
+
+    architecture: str
+    """What the image is compiled for; empty where it is not known."""
+    suffix: str
+    """Behind the names of what is this variant's; empty where there are no others."""
+    image: PlanImage | None
     entry: str
+    parameter_count: int
+    """How many slots the kernel takes, of those that are passed."""
     threads: int
     shared: int
     has_oversized_shared: bool
@@ -144,7 +172,19 @@ class PlanKernel(Struct, frozen=True, kw_only=True):
     cluster_size: int
     grid_counts_clusters: bool
     attributes: tuple[PlanAttribute, ...]
+    attribute_count: int
     has_attributes: bool
+
+
+class PlanChoice(Struct, frozen=True, kw_only=True):
+    """Compute capabilities whose devices run an image, as in 90 for 9.0."""
+
+    variant: int
+    """Index of the variant."""
+    first: int
+    last: int
+    has_last: bool
+    """Whether ``last`` counts: newer devices do not run it."""
 
 
 class PlanExample(Struct, frozen=True, kw_only=True):
@@ -158,16 +198,6 @@ class PlanExample(Struct, frozen=True, kw_only=True):
     is_value: bool
     is_buffer: bool
     is_scratch: bool
-
-
-class PlanImage(Struct, frozen=True, kw_only=True):
-    """The compiled kernel: printed into the source, or included from a copy beside it."""
-
-    file: str
-    """Name of the copy."""
-    content: bytes
-    size: int
-    is_inline: bool
 
 
 class PlanUnpack(Struct, frozen=True, kw_only=True):
@@ -250,6 +280,9 @@ class PlanPython(Struct, frozen=True, kw_only=True):
     has_arguments: bool
     entries: tuple[PlanEntry, ...]
     has_entries: bool
+    images: tuple[str, ...]
+    """What the images are compiled for, where it is known."""
+    has_images: bool
     unpacks: tuple[PlanUnpack, ...]
     """Outer tuples first."""
     conversions: tuple[PlanConversion, ...]
@@ -276,9 +309,22 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
     guard: CIdentifier
     banner: Banner
     limits: PlanLimits
-    kernel: PlanKernel
-    image: PlanImage | None
+    variants: tuple[PlanVariant, ...]
+    """Best first."""
+    variant_count: int
+    best: PlanVariant
+    """The first of them: shown where only one can be."""
+    is_several: bool
+    choices: tuple[PlanChoice, ...]
+    """Which devices run which variant; the first that fits counts."""
+    choice_count: int
+    architectures: str
+    """What the images are compiled for, in messages: ``sm_90a, sm_80``."""
+    counts_alike: bool
+    """Whether all variants count the grid in the same unit."""
     has_image: bool
+    has_copies: bool
+    """Whether an image is included from a copy."""
     takes_function: bool
     """Whether the caller hands over the loaded kernel: there is no image."""
     is_standalone: bool
@@ -329,7 +375,7 @@ class PlanProduct(Struct, frozen=True, kw_only=True):
     sources: str
     """Names of the C files, which hold no blank."""
     inputs: str
-    """Everything that it has to be made again for: sources, headers, the image."""
+    """Everything that it has to be made again for: sources, headers, images."""
     flags: str
     host_flags: str
     """Flags of the host compiler, where it is called itself."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from launchgen.artifacts import Artifact
 from launchgen.filters import FILTERS
-from launchgen.products import plan_build
+from launchgen.products import copied_images, plan_build
 from launchgen.records import LaunchPlan
 
 
@@ -52,9 +52,9 @@ def render(
 
 
 def _copies(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> Iterator[GeneratedFile]:
-    has_launcher = any(artifact.face is not None for artifact in artifacts)
-    if plan.image is not None and not plan.image.is_inline and has_launcher:
-        yield GeneratedFile(plan.image.file, plan.image.content, artifact="", copied=True)
+    if any(artifact.face is not None for artifact in artifacts):
+        for image in copied_images(plan):
+            yield GeneratedFile(image.file, image.content, artifact="", copied=True)
 
 
 def _outputs(

@@ -9,6 +9,7 @@ from typing import Final, NoReturn
 
 from msgspec import Struct
 
+from launchgen.architecture import Architecture
 from launchgen.diagnostics import (
     Diagnostic,
     MetadataError,
@@ -55,6 +56,16 @@ class Image(Struct, frozen=True):
     """The file's name without folders."""
     sha256: str
     """Of ``data``, in lower-case hexadecimal digits."""
+    architecture: Architecture | None = None
+    """What it was compiled for; None: not known, it is tried on any device."""
+
+
+class Variant(Struct, frozen=True):
+    """One way to launch the kernel: an image, and what every launch of it needs."""
+
+    metadata: LaunchMetadata
+    image: Image | None
+    """None: the launcher takes a function handle, and there are no other variants."""
 
 
 class KernelSource(Struct, frozen=True):
@@ -63,20 +74,27 @@ class KernelSource(Struct, frozen=True):
     name: CIdentifier
     """Prefix of what the launcher exports."""
     signature: Signature
-    metadata: LaunchMetadata
-    image: Image | None
-    """None: the launcher takes a function handle."""
+    variants: tuple[Variant, ...]
+    """At least one, in the order in which their images were given."""
     inputs: tuple[InputFile, ...]
-    """What was read, in this order: metadata, image, signature."""
+    """What was read, each once: metadata and image of each variant, then the signature."""
     notes: tuple[str, ...]
     """What a user should know, for standard error."""
 
 
 class _Chosen(Struct, frozen=True):
-    """The files that KERNEL and the options come to; None: there is none."""
+    """The files of one variant that KERNEL and the options come to; None: there is none."""
 
     metadata: Path | None
     image: Path | None
+
+
+class _Read(Struct, frozen=True):
+    """What was read from the files of one variant."""
+
+    described: Content | None
+    raw: TritonMetadata | None
+    compiled: Content | None
 
 
 def read_kernel(  # noqa: PLR0913 - one for each option that chooses input
@@ -92,8 +110,8 @@ def read_kernel(  # noqa: PLR0913 - one for each option that chooses input
 ) -> KernelSource:
     """Read what the command line names, and check that it is enough for a launcher.
 
-    One file of launch metadata counts: ``metadata``, else the JSON beside an image given with
-    ``--image``, else KERNEL.  ``signature_text`` is a signature, or ``@FILE``.
+    For each image one file of launch metadata counts: ``metadata``, else the JSON beside an image
+    given with ``--image``, else KERNEL.  ``signature_text`` is a signature, or ``@FILE``.
 
     Raises InputError for a file that cannot be read, UsageError for what is missing or
     contradicts itself, and whatever signature and metadata raise.
@@ -102,28 +120,43 @@ def read_kernel(  # noqa: PLR0913 - one for each option that chooses input
         hint = f"launchgen emit NAME{_METADATA_SUFFIX} {_EXAMPLE}"
         raise UsageError(Diagnostic("neither KERNEL nor --signature is given", hint=hint))
     chosen = _choose(kernel, metadata, images, no_image=no_image, target=target)
-    described = None if chosen.metadata is None else read_file(chosen.metadata, MOST_TEXT)
-    raw = None if described is None else read_metadata(as_text(described))
-    compiled = None if chosen.image is None else read_image(chosen.image)
-    nameless = overrides.entry is None and (raw is None or raw.name is None)
-    if compiled is not None and nameless and not no_image:
-        _refuse_nameless(compiled.file.path)
+    found = tuple(map(_read, chosen))
+    for each in found:
+        nameless = overrides.entry is None and (each.raw is None or each.raw.name is None)
+        if each.compiled is not None and nameless and not no_image:
+            _refuse_nameless(each.compiled.file.path)
     # First of what a user writes: its mistakes are shown even where the metadata is incomplete.
     text, written = _read_signature(signature_text)
     signature = parse(text.text, name=text.name)
-    launch = _launch_metadata(raw, described, overrides, target)
-    inputs = tuple(part.file for part in (described, compiled, written) if part is not None)
-    image = None
-    if compiled is not None and not no_image:
-        image = Image(compiled.data, compiled.file.name, compiled.file.sha256)
-    return KernelSource(
-        name=_name(name, raw, overrides),
-        signature=signature,
-        metadata=launch,
-        image=image,
-        inputs=inputs,
-        notes=_notes(launch),
+    variants = tuple(
+        Variant(launch, None if no_image else _image(each.compiled, launch, among=len(found)))
+        for each in found
+        for launch in (_launch_metadata(each.raw, each.described, overrides, target),)
     )
+    parts = (part for each in found for part in (each.described, each.compiled))
+    inputs = dict.fromkeys(part.file for part in (*parts, written) if part is not None)
+    return KernelSource(
+        name=_name(name, found[0].raw, overrides),
+        signature=signature,
+        variants=variants,
+        inputs=tuple(inputs),
+        notes=_notes(variants),
+    )
+
+
+def _read(chosen: _Chosen) -> _Read:
+    described = None if chosen.metadata is None else read_file(chosen.metadata, MOST_TEXT)
+    raw = None if described is None else read_metadata(as_text(described))
+    return _Read(described, raw, None if chosen.image is None else read_image(chosen.image))
+
+
+def _image(compiled: Content | None, launch: LaunchMetadata, *, among: int) -> Image | None:
+    if compiled is None:
+        return None
+    # FIXME: the image itself says it, once there is a reader; a suffix is not in the metadata.
+    capability = launch.capability if among > 1 else None
+    architecture = None if capability is None else Architecture(capability)
+    return Image(compiled.data, compiled.file.name, compiled.file.sha256, architecture)
 
 
 def _choose(
@@ -133,7 +166,7 @@ def _choose(
     *,
     no_image: bool,
     target: Target,
-) -> _Chosen:
+) -> tuple[_Chosen, ...]:
     if no_image and images:
         hint = "leave one of them out"
         raise UsageError(Diagnostic("--image and --no-image contradict each other", hint=hint))
@@ -142,23 +175,20 @@ def _choose(
     described, own = _kernel_files(kernel, target)
     if no_image:
         # A bare image is still looked at: it is what the user means by KERNEL.
-        return _Chosen(metadata or described, own if described is None else None)
+        return (_Chosen(metadata or described, own if described is None else None),)
     found = [own] if own is not None and (own == kernel or file_mode(own)) else []
     found += [path for path in images if not any(is_same(path, other) for other in found)]
-    if len(found) > 1:
-        shown = " and ".join(map(shown_path, found))
-        hint = "emit one launcher for each, with names of their own"
-        problem = f"more than one image for one launcher is not possible yet: {shown}"
-        raise UnsupportedError(Diagnostic(problem, hint=hint))
     if not found:
         if own is not None:
             _refuse_missing_image(own)
-        return _Chosen(metadata or described, None)
-    (image,) = found
+        return (_Chosen(metadata or described, None),)
+    return tuple(_Chosen(metadata or _beside(path, own) or described, path) for path in found)
+
+
+def _beside(image: Path, own: Path | None) -> Path | None:
+    """Return the metadata beside an image that is not KERNEL's own, None where there is none."""
     beside = image.with_suffix(_METADATA_SUFFIX)
-    if image != own and stat.S_ISREG(file_mode(beside)):
-        described = beside
-    return _Chosen(metadata or described, image)
+    return beside if image != own and stat.S_ISREG(file_mode(beside)) else None
 
 
 def _kernel_files(kernel: Path | None, target: Target) -> tuple[Path | None, Path | None]:
@@ -269,8 +299,8 @@ def _name(name: str | None, raw: TritonMetadata | None, overrides: Overrides) ->
     return CIdentifier(found)
 
 
-def _notes(launch: LaunchMetadata) -> tuple[str, ...]:
-    if launch.triton_version is not None:
+def _notes(variants: tuple[Variant, ...]) -> tuple[str, ...]:
+    if all(variant.metadata.triton_version is not None for variant in variants):
         return ()
     return (
         "no Triton version given: no hidden scratch slots; without them a kernel of Triton 3.3 or "

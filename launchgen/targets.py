@@ -19,6 +19,8 @@ class Target:
     name: str
     image_suffix: str
     """File name extension of a compiled kernel."""
+    text_suffix: str
+    """File name extension of one as text, which the driver compiles."""
     warp_size: int
     """Threads of a warp where the launch metadata does not say."""
     max_threads: int
@@ -49,6 +51,7 @@ _ROWS: Final = (
     Target(
         name="cuda",
         image_suffix=".cubin",
+        text_suffix=".ptx",
         warp_size=32,
         max_threads=1024,
         grid_limits=(2**31 - 1, 65535, 65535),

@@ -23,7 +23,9 @@ from launchgen.targets import TARGETS
 if TYPE_CHECKING:
     from launchgen.rendering import GeneratedFile, GeneratedFiles
 
-_IMAGE_SUFFIXES: Final = frozenset(row.image_suffix for row in TARGETS.values())
+_IMAGE_SUFFIXES: Final = frozenset(
+    suffix for row in TARGETS.values() for suffix in (row.image_suffix, row.text_suffix)
+)
 
 
 class Report(Struct, frozen=True):

@@ -30,6 +30,8 @@ class Setting:
     image: str = ""
     """Load this image as a module, and launch its ``entry`` by handle."""
     entry: str = ""
+    library: bool = False
+    """Load it as a library, whose kernel is launched by handle."""
     sizes: tuple[int, ...] = ()
     """Launch a made-up kernel with these parameters by handle."""
 
@@ -67,7 +69,8 @@ class Process:
             if setting.current or setting.image:
                 driver.current_context = context
         if setting.image:
-            self.function = load_function(driver, Path(setting.image), setting.entry)
+            load = load_kernel if setting.library else load_function
+            self.function = load(driver, Path(setting.image), setting.entry)
             if not setting.current:
                 driver.current_context = None
         elif setting.sizes:
@@ -91,6 +94,18 @@ def load_function(driver: RecordingDriver, image: Path, entry: str) -> int:
     assert found == 0
     assert function.value is not None
     return function.value
+
+
+def load_kernel(driver: RecordingDriver, image: Path, entry: str) -> int:
+    """Return a kernel of a library, which can be launched in every context."""
+    library, kernel = ctypes.c_void_p(), ctypes.c_void_p()
+    data, none = ctypes.c_char_p(image.read_bytes()), ctypes.c_void_p()
+    load = driver.library.cuLibraryLoadData
+    assert load(ctypes.byref(library), data, none, none, 0, none, none, 0) == 0
+    found = driver.library.cuLibraryGetKernel(ctypes.byref(kernel), library, entry.encode())
+    assert found == 0
+    assert kernel.value is not None
+    return kernel.value
 
 
 def outcomes(

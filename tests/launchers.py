@@ -73,7 +73,7 @@ class Launcher:
     def __init__(self, source: KernelSource) -> None:
         self.source = source
         self.signature = source.signature
-        self.metadata = source.metadata
+        self.metadata = source.variants[0].metadata
         self.plan = make_plan(source, target=CUDA, command="launchgen emit")
         self.name = str(self.plan.name)
 

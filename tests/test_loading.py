@@ -79,9 +79,12 @@ def test_a_first_launch_asks_for_nothing_that_it_does_not_need(driver: Recording
         "cuDeviceGetCount",
         "cuCtxGetDevice",
         "cuCtxGetCurrent",
+        "cuDeviceGetAttribute",
+        "cuDeviceGetAttribute",
         "cuLibraryLoadData",
         "cuLibraryGetKernel",
         "cuKernelGetFunction",
+        *["cuFuncGetParamInfo"] * 8,
         "cuLaunchKernelEx",
     ]
 

@@ -15,7 +15,10 @@ from launchgen.targets import TARGETS
 TEMPLATES = Path(launchgen.__file__).parent / "templates"
 RUNTIME = TEMPLATES / "runtime"
 # What ends with a launcher's name in the output.
-PER_KERNEL = ("lg_run_", "lg_kernel_", "lg_state_", "lg_image_", "lg_attributes_")
+PER_KERNEL = (
+    *("lg_run_", "lg_kernel_", "lg_state_", "lg_image_", "lg_attributes_", "lg_parameters_"),
+    *("lg_variants_", "lg_choices_", "lg_libraries_"),
+)
 
 
 def defined(fragment: str) -> set[str]:

@@ -30,6 +30,7 @@ from launchgen.targets import TARGETS
 from tests.zoo import KERNELS, Kernel
 
 ADD = Kernel("triton-3.6.0-sm90", "add")
+OLDER = Kernel("triton-3.6.0-sm80", "add")
 SIGNATURE = "x: *fp32, y: *fp32, out: *fp32, n: i32, alpha: fp32, BLOCK: constexpr"
 WARPS = Overrides(num_warps=4)
 BARE = Overrides(num_warps=4, entry="add_kernel", triton_version=(3, 6))
@@ -91,39 +92,39 @@ def image(cache: Path) -> Path:
 
 def test_a_cache_entry_is_its_json_and_the_image_beside_it(entry: Path, image: Path) -> None:
     source = read(entry)
-    assert source.name == source.metadata.entry == "add_kernel"
+    assert source.name == source.variants[0].metadata.entry == "add_kernel"
     assert source.signature == parse(SIGNATURE)
-    assert source.metadata.triton_version == (3, 6)
-    assert source.image is not None
-    assert source.image.data == ADD.cubin.read_bytes()
-    assert source.image.name == "add.cubin"
-    assert source.image.sha256 == hashlib.sha256(ADD.cubin.read_bytes()).hexdigest()
+    assert source.variants[0].metadata.triton_version == (3, 6)
+    assert source.variants[0].image is not None
+    assert source.variants[0].image.data == ADD.cubin.read_bytes()
+    assert source.variants[0].image.name == "add.cubin"
+    assert source.variants[0].image.sha256 == hashlib.sha256(ADD.cubin.read_bytes()).hexdigest()
     assert source.inputs == (file(entry), file(image))
     assert source.notes == ()
 
 
 def test_a_bare_image_takes_all_else_from_options(image: Path) -> None:
     source = read(image, overrides=BARE)
-    assert source.name == source.metadata.entry == "add_kernel"
-    assert source.image is not None
+    assert source.name == source.variants[0].metadata.entry == "add_kernel"
+    assert source.variants[0].image is not None
     assert source.inputs == (file(image),)
 
 
 def test_a_bare_image_takes_its_entry_from_metadata(entry: Path, image: Path) -> None:
     source = read(image, metadata=entry)
-    assert source.metadata.entry == "add_kernel"
+    assert source.variants[0].metadata.entry == "add_kernel"
     assert source.inputs == (file(entry), file(image))
 
 
 def test_a_signature_alone_gives_a_launcher_without_an_image() -> None:
     source = read(name="add", overrides=Overrides(num_warps=4, triton_version=(3, 6)))
-    assert (source.name, source.image, source.inputs) == ("add", None, ())
-    assert source.metadata.entry is None
+    assert (source.name, source.variants[0].image, source.inputs) == ("add", None, ())
+    assert source.variants[0].metadata.entry is None
 
 
 def test_an_image_from_an_option_takes_the_json_of_its_name(entry: Path, image: Path) -> None:
     source = read(images=(image,))
-    assert source.metadata.entry == "add_kernel"
+    assert source.variants[0].metadata.entry == "add_kernel"
     assert source.inputs == (file(entry), file(image))
 
 
@@ -133,28 +134,28 @@ def test_an_image_from_an_option_stands_in_for_one_that_is_missing(
     elsewhere = tmp_path / "elsewhere.cubin"
     image.rename(elsewhere)
     source = read(entry, images=(elsewhere,))
-    assert source.image is not None
-    assert source.image.name == "elsewhere.cubin"
+    assert source.variants[0].image is not None
+    assert source.variants[0].image.name == "elsewhere.cubin"
     assert source.inputs == (file(entry), file(elsewhere))
 
 
 def test_the_image_beside_kernel_may_be_named_again(entry: Path, image: Path) -> None:
     again = image.parent / "." / ".." / image.parent.name / image.name
-    assert read(entry, images=(again,)).image == read(entry).image
+    assert read(entry, images=(again,)).variants == read(entry).variants
 
 
 def test_without_an_image_the_metadata_of_kernel_still_counts(entry: Path, image: Path) -> None:
     image.unlink()
     source = read(entry, no_image=True)
-    assert source.image is None
-    assert source.metadata.entry == "add_kernel"
+    assert source.variants[0].image is None
+    assert source.variants[0].metadata.entry == "add_kernel"
     assert source.inputs == (file(entry),)
 
 
 def test_a_bare_image_that_is_not_embedded_is_looked_at_all_the_same(image: Path) -> None:
     source = read(image, no_image=True, overrides=WARPS, name="add")
-    assert source.image is None
-    assert source.metadata.entry is None
+    assert source.variants[0].image is None
+    assert source.variants[0].metadata.entry is None
     image.write_bytes(b"no image")
     assert "does not begin as an ELF" in refusal(
         InputError, image, no_image=True, overrides=WARPS, name="add"
@@ -167,20 +168,23 @@ def test_given_metadata_wins_over_that_of_kernel(entry: Path, image: Path) -> No
     other.write_text(json.dumps(written))
     entry.write_text("no JSON")
     source = read(entry, metadata=other)
-    assert source.metadata.num_warps == 8
+    assert source.variants[0].metadata.num_warps == 8
     assert source.name == "other_kernel"
     assert source.inputs == (file(other), file(image))
 
 
 def test_an_option_wins_over_every_file(entry: Path) -> None:
     source = read(entry, overrides=Overrides(num_warps=2, entry="k_0d1d"))
-    assert (source.metadata.num_warps, source.metadata.entry) == (2, "k_0d1d")
+    assert (source.variants[0].metadata.num_warps, source.variants[0].metadata.entry) == (
+        2,
+        "k_0d1d",
+    )
     assert source.name == "add_kernel"
 
 
 def test_name3_the_entry_may_have_another_name_than_the_launcher(entry: Path) -> None:
     source = read(entry, name="vector_add")
-    assert (source.name, source.metadata.entry) == ("vector_add", "add_kernel")
+    assert (source.name, source.variants[0].metadata.entry) == ("vector_add", "add_kernel")
 
 
 @pytest.mark.parametrize("folder", sorted(path.name for path in KERNELS.iterdir()))
@@ -189,6 +193,30 @@ def test_entries_of_every_release_are_read(folder: str) -> None:
     source = read(kernel.json, signature_text=kernel.signature)
     assert source.name == "tuple_kernel"
     assert source.notes == ()
+
+
+def test_name7_each_image_has_the_metadata_beside_it(entry: Path, image: Path) -> None:
+    other = image.with_name("add80.cubin")
+    shutil.copy(OLDER.cubin, other)
+    beside = other.with_suffix(".json")
+    shutil.copy(OLDER.json, beside)
+    source = read(entry, images=(other, image))
+    assert [str(v.image.architecture) for v in source.variants if v.image] == ["sm_90", "sm_80"]
+    assert [v.metadata.capability for v in source.variants] == [90, 80]
+    assert source.inputs == (file(entry), file(image), file(beside), file(other))
+
+
+def test_name7_an_image_without_metadata_beside_it_has_kernels(entry: Path, image: Path) -> None:
+    other = image.with_name("add80.cubin")
+    shutil.copy(OLDER.cubin, other)
+    source = read(entry, images=(other,))
+    assert source.inputs == (file(entry), file(image), file(other))
+    assert len({variant.metadata for variant in source.variants}) == 1
+
+
+def test_name7_given_metadata_is_that_of_every_image(entry: Path, image: Path) -> None:
+    source = read(images=(image, OLDER.cubin), metadata=entry)
+    assert source.inputs == (file(entry), file(image), file(OLDER.cubin))
 
 
 # Signature
@@ -271,14 +299,6 @@ def test_a_bare_image_without_an_entry_points_to_the_json_beside_it(
     assert f"{entry} lies beside it" in text
     entry.unlink()
     assert "lies beside" not in refusal(UsageError, image, overrides=WARPS)
-
-
-def test_name7_more_than_one_image_is_refused_by_name(entry: Path, image: Path) -> None:
-    other = image.with_name("add80.cubin")
-    shutil.copy(image, other)
-    for kernel, images in ((entry, (other,)), (image, (other,)), (None, (image, other))):
-        text = refusal(UnsupportedError, kernel, images=images, overrides=BARE)
-        assert f"{image} and {other}" in text
 
 
 def test_image_and_no_image_contradict_each_other(image: Path) -> None:
@@ -411,7 +431,7 @@ def test_name8_images_of_any_size_are_read(
 ) -> None:
     monkeypatch.setattr(sources, "MOST_TEXT", 4096)
     image.write_bytes(image.read_bytes() + bytes(20 << 20))
-    found = read(entry).image
+    found = read(entry).variants[0].image
     assert found is not None
     assert len(found.data) > 20 << 20
 

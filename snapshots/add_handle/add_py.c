@@ -61,7 +61,9 @@ enum {
     LG_ERROR_INVALID_VALUE = 1,
     LG_ERROR_OUT_OF_MEMORY = 2,
     LG_ERROR_STUB_LIBRARY = 34,
+    LG_ERROR_INVALID_IMAGE = 200,
     LG_ERROR_INVALID_CONTEXT = 201,
+    LG_ERROR_NO_BINARY_FOR_GPU = 209,
     LG_ERROR_SYMBOL_NOT_FOUND = 302,
     LG_ERROR_LIBRARY_NOT_FOUND = 303,
     LG_ERROR_INVALID_HANDLE = 400,
@@ -79,6 +81,8 @@ enum {
 };
 
 enum {
+    LG_DEVICE_CAPABILITY_MAJOR = 75,
+    LG_DEVICE_CAPABILITY_MINOR = 76,
     LG_DEVICE_SHARED_OPTIN = 97,
     LG_FUNCTION_STATIC_SHARED = 1,
     LG_FUNCTION_MAX_DYNAMIC_SHARED = 8,
@@ -140,11 +144,18 @@ static int lg_refuse(int status, const char *format, ...)
     return status;
 }
 
-/* What a launch needs to know of one kernel; nothing in it changes. */
-typedef struct lg_kernel {
+/* One parameter of the kernel as this launcher passes it; `text` names it in messages. */
+typedef struct lg_parameter {
+    const char *text;
+    size_t size;
+} lg_parameter;
+
+/* One image of the kernel, and what a launch of it needs besides its arguments. */
+typedef struct lg_variant {
     const char *name;
     const char *entry;
     const unsigned char *image;
+    uint32_t parameter_count;
     uint32_t threads;
     uint32_t shared;
     int oversized_shared;
@@ -152,7 +163,32 @@ typedef struct lg_kernel {
     int grid_counts_clusters;
     uint32_t attribute_count;
     const lg_launch_attribute *attributes;
+} lg_variant;
+
+/* Devices of these compute capabilities, 90 for 9.0, run a variant's image. */
+typedef struct lg_choice {
+    const lg_variant *variant;
+    int first;
+    int last;
+} lg_choice;
+
+/* What all variants share; nothing in it changes. Of the choices, best first, a device gets the
+ * first that includes it. */
+typedef struct lg_kernel {
+    const char *name;
+    const lg_variant *variants;
+    uint32_t variant_count;
+    const lg_parameter *parameters;
+    uint32_t choice_count;
+    const lg_choice *choices;
+    const char *architectures;
 } lg_kernel;
+
+/* What the driver launches: a CUfunction or, cast to one, a CUkernel. */
+typedef struct lg_loaded {
+    void *function;
+    const lg_variant *variant;
+} lg_loaded;
 
 /* The driver is found when it is first needed, so that this file links without it and loads on a
  * machine that has none. Entry points are asked for by their exported names, whose prototypes
@@ -177,8 +213,10 @@ typedef struct lg_driver {
     int (*device_attribute)(int *value, int attribute, int device);
     int (*function_get)(int *value, int attribute, void *function);
     int (*function_set)(void *function, int attribute, int value);
+    int (*function_parameter)(void *function, size_t index, size_t *offset, size_t *size);
     int (*kernel_get)(int *value, int attribute, void *kernel, int device);
     int (*kernel_set)(int attribute, int value, void *kernel, int device);
+    int (*kernel_parameter)(void *kernel, size_t index, size_t *offset, size_t *size);
     int (*kernel_function)(void **function, void *kernel);
     int (*library_load)(void **library, const void *image, int *jit_options, void **jit_values,
                         unsigned int jit_count, int *options, void **values, unsigned int count);
@@ -215,8 +253,10 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(device_attribute, "cuDeviceGetAttribute", 1),
     LG_ENTRY(function_get, "cuFuncGetAttribute", 1),
     LG_ENTRY(function_set, "cuFuncSetAttribute", 1),
+    LG_ENTRY(function_parameter, "cuFuncGetParamInfo", 0),
     LG_ENTRY(kernel_get, "cuKernelGetAttribute", 0),
     LG_ENTRY(kernel_set, "cuKernelSetAttribute", 0),
+    LG_ENTRY(kernel_parameter, "cuKernelGetParamInfo", 0),
     LG_ENTRY(kernel_function, "cuKernelGetFunction", 0),
     LG_ENTRY(library_load, "cuLibraryLoadData", 0),
     LG_ENTRY(library_unload, "cuLibraryUnload", 0),
@@ -434,28 +474,99 @@ static int lg_find_place(const char *kernel, void *stream, void **context, int *
     return LG_SUCCESS;
 }
 
-/* The caller loads the kernel and hands over its function, so there is nothing to remember. */
+/* Tells the size of one of a function's parameters. A CUkernel is no handle for the first call,
+ * and the second needs a current context. */
+LG_COLD
+static int lg_parameter_size(void *function, size_t index, size_t *size)
+{
+    size_t offset = 0;
+    int status = lg_cuda.function_parameter(function, index, &offset, size);
+    if (status == LG_ERROR_INVALID_HANDLE && lg_cuda.kernel_parameter != NULL)
+        status = lg_cuda.kernel_parameter(function, index, &offset, size);
+    return status;
+}
+
+/* Compares what the kernel takes with what this launcher passes: too little, and the kernel would
+ * read whatever lies behind it. The driver refuses the index behind the last parameter as a bad
+ * value. Whatever else it answers is no verdict, and drivers before CUDA 12.4 have no answer. */
+LG_COLD
+static int lg_check_parameters(const lg_kernel *kernel, const lg_variant *variant, void *function,
+                               int refusal, const char *made_for)
+{
+    const uint32_t count = variant->parameter_count;
+    for (uint32_t i = 0; i <= count && lg_cuda.function_parameter != NULL; i++) {
+        size_t size = 0;
+        const int status = lg_parameter_size(function, i, &size);
+        if (status != LG_SUCCESS && (status != LG_ERROR_INVALID_VALUE || i == count))
+            return LG_SUCCESS;
+        if (status != LG_SUCCESS)
+            return lg_refuse(refusal,
+                             "%s: %s has no parameter in the %s, which has %u; the launcher was "
+                             "made for another %s",
+                             kernel->name, kernel->parameters[i].text, made_for, i, made_for);
+        if (i == count)
+            return lg_refuse(refusal,
+                             "%s: parameter %u of the %s has no argument (%zu bytes); the "
+                             "launcher was made for another %s",
+                             kernel->name, i, made_for, size, made_for);
+        if (size != kernel->parameters[i].size)
+            return lg_refuse(refusal,
+                             "%s: %s has %zu bytes, but parameter %u of the %s has %zu; the "
+                             "launcher was made for another %s",
+                             kernel->name, kernel->parameters[i].text, kernel->parameters[i].size,
+                             i, made_for, size, made_for);
+    }
+    return LG_SUCCESS;
+}
+
+/* The caller loads the kernel and hands over its function. `checked` is the last one whose
+ * parameters were compared: a program has one, or few. */
 typedef struct lg_state {
-    void *function;
+    lg_loaded loaded;
+    void **checked;
 } lg_state;
 
-static int lg_take_function(const lg_state *state, const lg_kernel *kernel, void **function)
+/* A CUkernel tells its parameters in a context only, and can be launched without: a thread that
+ * has none gets the one that a launch would bring. */
+LG_COLD
+static int lg_check_handle(const lg_state *state, const lg_kernel *kernel, void *stream)
+{
+    void *function = state->loaded.function;
+    void *context = NULL;
+    size_t size = 0;
+    int status = LG_SUCCESS;
+    if (function == NULL)
+        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: the function handle is null", kernel->name);
+    if (lg_cuda.function_parameter != NULL &&
+        lg_parameter_size(function, 0, &size) == LG_ERROR_INVALID_CONTEXT)
+        status = lg_need_context(kernel->name, stream, &context);
+    if (status == LG_SUCCESS)
+        status = lg_check_parameters(kernel, kernel->variants, function, LG_ERROR_INVALID_VALUE,
+                                     "kernel");
+    if (status == LG_SUCCESS)
+        __atomic_store_n(state->checked, function, __ATOMIC_RELAXED);
+    return status;
+}
+
+static int lg_take_function(const lg_state *state, const lg_kernel *kernel, void *stream)
 {
     int status = lg_need_driver(kernel->name);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
-    if (LG_UNLIKELY(state->function == NULL))
-        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: the function handle is null", kernel->name);
-    *function = state->function;
+    /* Before the first check it is NULL, as a handle that is null. */
+    void *checked = __atomic_load_n(state->checked, __ATOMIC_RELAXED);
+    if (LG_UNLIKELY(checked != state->loaded.function || checked == NULL))
+        return lg_check_handle(state, kernel, stream);
     return LG_SUCCESS;
 }
 
-static int lg_need_function(const lg_state *state, const lg_kernel *kernel, void *stream,
-                            void **function)
+static int lg_need_loaded(const lg_state *state, const lg_kernel *kernel, void *stream,
+                          const lg_loaded **loaded)
 {
     void *context = NULL;
     int device = 0;
-    int status = lg_take_function(state, kernel, function);
+    int status = lg_take_function(state, kernel, stream);
+    *loaded = &state->loaded;
     if (status != LG_SUCCESS || lg_cuda_devices < 2 || lg_is_default_stream(stream))
         return status;
     return lg_find_place(kernel->name, stream, &context, &device);
@@ -474,16 +585,16 @@ static inline int lg_is_empty(uint32_t grid_x, uint32_t grid_y, uint32_t grid_z)
 }
 
 LG_COLD
-static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid, const char *problem,
+static int lg_refuse_grid(const lg_variant *variant, lg_grid grid, const char *problem,
                           uint32_t x, uint32_t y, uint32_t z)
 {
     return lg_refuse(LG_ERROR_INVALID_VALUE,
                      "%s: a grid of %llu x %llu x %llu blocks is %s %u x %u x %u",
-                     kernel->name, grid.x, grid.y, grid.z, problem, x, y, z);
+                     variant->name, grid.x, grid.y, grid.z, problem, x, y, z);
 }
 
 LG_COLD
-static int lg_launch_failed(const lg_kernel *kernel, int status, const lg_launch_config *config)
+static int lg_launch_failed(const lg_variant *variant, int status, const lg_launch_config *config)
 {
     const int plain = lg_cuda.launch == lg_launch_without_attributes;
     char where[32] = "";
@@ -499,26 +610,26 @@ static int lg_launch_failed(const lg_kernel *kernel, int status, const lg_launch
         return lg_refuse(status,
                          "%s: the driver has no cuLaunchKernelEx and is too old for this "
                          "kernel's launch attributes%s",
-                         kernel->name, detail);
-    return lg_driver_failed(kernel->name, plain ? "cuLaunchKernel" : "cuLaunchKernelEx", status,
+                         variant->name, detail);
+    return lg_driver_failed(variant->name, plain ? "cuLaunchKernel" : "cuLaunchKernelEx", status,
                             detail);
 }
 
 /* Turns a grid into blocks, and refuses one that no device launches. */
-static inline int lg_count_blocks(const lg_kernel *kernel, lg_grid *grid)
+static inline int lg_count_blocks(const lg_variant *variant, lg_grid *grid)
 {
-    if (kernel->grid_counts_clusters) {
-        grid->x *= kernel->cluster[0];
-        grid->y *= kernel->cluster[1];
-        grid->z *= kernel->cluster[2];
-    } else if (LG_UNLIKELY(grid->x % kernel->cluster[0] != 0 ||
-                           grid->y % kernel->cluster[1] != 0 ||
-                           grid->z % kernel->cluster[2] != 0)) {
-        return lg_refuse_grid(kernel, *grid, "no multiple of the cluster,", kernel->cluster[0],
-                              kernel->cluster[1], kernel->cluster[2]);
+    if (variant->grid_counts_clusters) {
+        grid->x *= variant->cluster[0];
+        grid->y *= variant->cluster[1];
+        grid->z *= variant->cluster[2];
+    } else if (LG_UNLIKELY(grid->x % variant->cluster[0] != 0 ||
+                           grid->y % variant->cluster[1] != 0 ||
+                           grid->z % variant->cluster[2] != 0)) {
+        return lg_refuse_grid(variant, *grid, "no multiple of the cluster,", variant->cluster[0],
+                              variant->cluster[1], variant->cluster[2]);
     }
     if (LG_UNLIKELY(grid->x > LG_GRID_X || grid->y > LG_GRID_Y || grid->z > LG_GRID_Z))
-        return lg_refuse_grid(kernel, *grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
+        return lg_refuse_grid(variant, *grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
                               LG_GRID_Z);
     return LG_SUCCESS;
 }
@@ -527,33 +638,44 @@ static inline int lg_count_blocks(const lg_kernel *kernel, lg_grid *grid)
 static inline int lg_launch_grid(lg_state *state, const lg_kernel *kernel, void *stream,
                                  uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, void **slots)
 {
+    const lg_variant *variant = kernel->variants;
+    const lg_loaded *loaded = NULL;
     lg_grid grid = {grid_x, grid_y, grid_z};
-    void *function = NULL;
+    int status = LG_SUCCESS;
     if (LG_UNLIKELY(lg_is_empty(grid_x, grid_y, grid_z)))
         return LG_SUCCESS;
-    int status = lg_count_blocks(kernel, &grid);
+    /* Of several images the device decides, and each counts in its own way; a single one is known
+     * before anything reaches the driver. */
+    if (kernel->variant_count == 1)
+        status = lg_count_blocks(variant, &grid);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
-    status = lg_need_function(state, kernel, stream, &function);
+    status = lg_need_loaded(state, kernel, stream, &loaded);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
+    if (kernel->variant_count != 1) {
+        variant = loaded->variant;
+        status = lg_count_blocks(variant, &grid);
+        if (LG_UNLIKELY(status != LG_SUCCESS))
+            return status;
+    }
     const lg_launch_config config = {
         (uint32_t)grid.x,   (uint32_t)grid.y, (uint32_t)grid.z,
-        kernel->threads,    1,                1,
-        kernel->shared,     stream,           kernel->attributes,
-        kernel->attribute_count,
+        variant->threads,   1,                1,
+        variant->shared,    stream,           variant->attributes,
+        variant->attribute_count,
     };
-    status = lg_cuda.launch(&config, function, slots, NULL);
+    status = lg_cuda.launch(&config, loaded->function, slots, NULL);
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
         /* A thread without a context: only now is it worth asking for one. */
         void *context = NULL;
         status = lg_need_context(kernel->name, stream, &context);
         if (status != LG_SUCCESS)
             return status;
-        status = lg_cuda.launch(&config, function, slots, NULL);
+        status = lg_cuda.launch(&config, loaded->function, slots, NULL);
     }
     if (LG_UNLIKELY(status != LG_SUCCESS))
-        return lg_launch_failed(kernel, status, &config);
+        return lg_launch_failed(variant, status, &config);
     return LG_SUCCESS;
 }
 
@@ -584,6 +706,10 @@ static const char *lg_own_error_name(int status)
     switch (status) {
     case LG_ERROR_OUT_OF_MEMORY:
         return "CUDA_ERROR_OUT_OF_MEMORY";
+    case LG_ERROR_INVALID_IMAGE:
+        return "CUDA_ERROR_INVALID_IMAGE";
+    case LG_ERROR_NO_BINARY_FOR_GPU:
+        return "CUDA_ERROR_NO_BINARY_FOR_GPU";
     case LG_ERROR_SYMBOL_NOT_FOUND:
         return "CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND";
     case LG_ERROR_LIBRARY_NOT_FOUND:
@@ -1228,7 +1354,9 @@ typedef struct lg_description {
     const char *error;
     const char *const *arguments;
     Py_ssize_t argument_count;
-    const lg_kernel *kernel;
+    const char *const *images;
+    Py_ssize_t image_count;
+    const lg_variant *variant;
     unsigned int num_warps;
     unsigned int num_ctas;
     int cooperative;
@@ -1238,18 +1366,26 @@ typedef struct lg_description {
 } lg_description;
 
 LG_COLD
+static PyObject *lg_make_texts(const char *const *texts, Py_ssize_t count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t i = 0; tuple != NULL && i < count; i++) {
+        PyObject *text = PyUnicode_FromString(texts[i]);
+        if (text == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, text);
+    }
+    return tuple;
+}
+
+LG_COLD
 static PyObject *lg_make_signature(const lg_description *description)
 {
     PyObject *comma = PyUnicode_FromString(", ");
-    PyObject *parts = PyList_New(0);
+    PyObject *parts = lg_make_texts(description->arguments, description->argument_count);
     PyObject *text = NULL;
-    int status = comma == NULL || parts == NULL ? -1 : 0;
-    for (Py_ssize_t i = 0; status == 0 && i < description->argument_count; i++) {
-        PyObject *part = PyUnicode_FromString(description->arguments[i]);
-        status = part == NULL ? -1 : PyList_Append(parts, part);
-        Py_XDECREF(part);
-    }
-    if (status == 0)
+    if (comma != NULL && parts != NULL)
         text = PyUnicode_Join(comma, parts);
     Py_XDECREF(comma);
     Py_XDECREF(parts);
@@ -1259,17 +1395,17 @@ static PyObject *lg_make_signature(const lg_description *description)
 LG_COLD
 static PyObject *lg_make_metadata(const lg_description *description)
 {
-    const lg_kernel *kernel = description->kernel;
+    const lg_variant *variant = description->variant;
     PyObject *fields = Py_BuildValue(
-        "{s:s,s:I,s:I,s:(III),s:I,s:I,s:N,s:N,s:K,s:K,s:K,s:K,s:z}", "name", kernel->entry,
-        "num_warps", description->num_warps, "num_ctas", description->num_ctas, "cluster",
-        kernel->cluster[0], kernel->cluster[1], kernel->cluster[2], "threads", kernel->threads,
-        "shared", kernel->shared, "launch_cooperative_grid",
-        PyBool_FromLong(description->cooperative), "launch_pdl",
-        PyBool_FromLong(description->pdl), "global_scratch_size", description->scratch[0],
-        "global_scratch_align", description->scratch[1], "profile_scratch_size",
-        description->scratch[2], "profile_scratch_align", description->scratch[3],
-        "triton_version", description->triton_version);
+        "{s:s,s:N,s:I,s:I,s:(III),s:I,s:I,s:N,s:N,s:K,s:K,s:K,s:K,s:z}", "name", variant->entry,
+        "images", lg_make_texts(description->images, description->image_count), "num_warps",
+        description->num_warps, "num_ctas", description->num_ctas, "cluster", variant->cluster[0],
+        variant->cluster[1], variant->cluster[2], "threads", variant->threads, "shared",
+        variant->shared, "launch_cooperative_grid", PyBool_FromLong(description->cooperative),
+        "launch_pdl", PyBool_FromLong(description->pdl), "global_scratch_size",
+        description->scratch[0], "global_scratch_align", description->scratch[1],
+        "profile_scratch_size", description->scratch[2], "profile_scratch_align",
+        description->scratch[3], "triton_version", description->triton_version);
     if (fields == NULL)
         return NULL;
     PyObject *proxy = PyDictProxy_New(fields);
@@ -1327,17 +1463,41 @@ static void lg_free_module(void *module)
     (void)lg_clear_module((PyObject *)module);
 }
 
+/* What the launcher passes, to be compared with what a loaded kernel takes. */
+static const lg_parameter lg_parameters_add[] = {
+    { "argument 0 'x' (*fp32)", 8 },
+    { "argument 1 'y' (*fp32)", 8 },
+    { "argument 2 'out' (*fp32)", 8 },
+    { "argument 3 'n' (i32)", 4 },
+    { "argument 4 'alpha' (fp32)", 4 },
+    { "global scratch (*i8)", 8 },
+    { "profile scratch (*i8)", 8 },
+};
+
+static const lg_variant lg_variants_add[] = {
+    {
+        "add",
+        "add", /* name in the image */
+        NULL, /* no image */
+        7, /* parameters */
+        128, /* threads of a block */
+        0, /* bytes of dynamic shared memory */
+        0, /* shared memory is not oversized */
+        { 1, 1, 1 }, /* blocks of a cluster */
+        0, /* the grid counts blocks */
+        0, /* no launch attributes */
+        NULL,
+    },
+};
+
 static const lg_kernel lg_kernel_add = {
     "add",
-    "add", /* name in the image */
-    NULL, /* no image */
-    128, /* threads of a block */
-    0, /* bytes of dynamic shared memory */
-    0, /* shared memory is not oversized */
-    { 1, 1, 1 }, /* blocks of a cluster */
-    0, /* the grid counts blocks */
-    0, /* no launch attributes */
+    lg_variants_add,
+    1, /* variants */
+    lg_parameters_add,
+    0, /* nothing to choose from */
     NULL,
+    "",
 };
 
 /* The launch, from the bits that go into the kernel's slots. */
@@ -1365,7 +1525,8 @@ static int lg_run_add(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    lg_state state = {function};
+    static void *checked;
+    lg_state state = { {function, lg_variants_add}, &checked};
     return lg_launch_grid(&state, &lg_kernel_add, stream, grid_x, grid_y, grid_z,
                           slots);
 }
@@ -1484,7 +1645,9 @@ static const lg_description lg_about = {
     "add.CudaError",
     lg_signature,
     sizeof lg_signature / sizeof lg_signature[0],
-    &lg_kernel_add,
+    NULL, /* no images of which the architecture is known */
+    0,
+    lg_variants_add, /* the best one is what the metadata tells of */
     4, /* warps of a block */
     1, /* blocks of a program */
     0, /* not cooperative */

@@ -61,7 +61,9 @@ enum {
     LG_ERROR_INVALID_VALUE = 1,
     LG_ERROR_OUT_OF_MEMORY = 2,
     LG_ERROR_STUB_LIBRARY = 34,
+    LG_ERROR_INVALID_IMAGE = 200,
     LG_ERROR_INVALID_CONTEXT = 201,
+    LG_ERROR_NO_BINARY_FOR_GPU = 209,
     LG_ERROR_SYMBOL_NOT_FOUND = 302,
     LG_ERROR_LIBRARY_NOT_FOUND = 303,
     LG_ERROR_INVALID_HANDLE = 400,
@@ -79,6 +81,8 @@ enum {
 };
 
 enum {
+    LG_DEVICE_CAPABILITY_MAJOR = 75,
+    LG_DEVICE_CAPABILITY_MINOR = 76,
     LG_DEVICE_SHARED_OPTIN = 97,
     LG_FUNCTION_STATIC_SHARED = 1,
     LG_FUNCTION_MAX_DYNAMIC_SHARED = 8,
@@ -140,11 +144,18 @@ static int lg_refuse(int status, const char *format, ...)
     return status;
 }
 
-/* What a launch needs to know of one kernel; nothing in it changes. */
-typedef struct lg_kernel {
+/* One parameter of the kernel as this launcher passes it; `text` names it in messages. */
+typedef struct lg_parameter {
+    const char *text;
+    size_t size;
+} lg_parameter;
+
+/* One image of the kernel, and what a launch of it needs besides its arguments. */
+typedef struct lg_variant {
     const char *name;
     const char *entry;
     const unsigned char *image;
+    uint32_t parameter_count;
     uint32_t threads;
     uint32_t shared;
     int oversized_shared;
@@ -152,7 +163,32 @@ typedef struct lg_kernel {
     int grid_counts_clusters;
     uint32_t attribute_count;
     const lg_launch_attribute *attributes;
+} lg_variant;
+
+/* Devices of these compute capabilities, 90 for 9.0, run a variant's image. */
+typedef struct lg_choice {
+    const lg_variant *variant;
+    int first;
+    int last;
+} lg_choice;
+
+/* What all variants share; nothing in it changes. Of the choices, best first, a device gets the
+ * first that includes it. */
+typedef struct lg_kernel {
+    const char *name;
+    const lg_variant *variants;
+    uint32_t variant_count;
+    const lg_parameter *parameters;
+    uint32_t choice_count;
+    const lg_choice *choices;
+    const char *architectures;
 } lg_kernel;
+
+/* What the driver launches: a CUfunction or, cast to one, a CUkernel. */
+typedef struct lg_loaded {
+    void *function;
+    const lg_variant *variant;
+} lg_loaded;
 
 /* The driver is found when it is first needed, so that this file links without it and loads on a
  * machine that has none. Entry points are asked for by their exported names, whose prototypes
@@ -177,8 +213,10 @@ typedef struct lg_driver {
     int (*device_attribute)(int *value, int attribute, int device);
     int (*function_get)(int *value, int attribute, void *function);
     int (*function_set)(void *function, int attribute, int value);
+    int (*function_parameter)(void *function, size_t index, size_t *offset, size_t *size);
     int (*kernel_get)(int *value, int attribute, void *kernel, int device);
     int (*kernel_set)(int attribute, int value, void *kernel, int device);
+    int (*kernel_parameter)(void *kernel, size_t index, size_t *offset, size_t *size);
     int (*kernel_function)(void **function, void *kernel);
     int (*library_load)(void **library, const void *image, int *jit_options, void **jit_values,
                         unsigned int jit_count, int *options, void **values, unsigned int count);
@@ -215,8 +253,10 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(device_attribute, "cuDeviceGetAttribute", 1),
     LG_ENTRY(function_get, "cuFuncGetAttribute", 1),
     LG_ENTRY(function_set, "cuFuncSetAttribute", 1),
+    LG_ENTRY(function_parameter, "cuFuncGetParamInfo", 0),
     LG_ENTRY(kernel_get, "cuKernelGetAttribute", 0),
     LG_ENTRY(kernel_set, "cuKernelSetAttribute", 0),
+    LG_ENTRY(kernel_parameter, "cuKernelGetParamInfo", 0),
     LG_ENTRY(kernel_function, "cuKernelGetFunction", 0),
     LG_ENTRY(library_load, "cuLibraryLoadData", 0),
     LG_ENTRY(library_unload, "cuLibraryUnload", 0),
@@ -435,89 +475,162 @@ static int lg_find_place(const char *kernel, void *stream, void **context, int *
 }
 
 /* A launch of this kernel needs nothing of its function beyond the defaults. */
-static inline int lg_prepare(const lg_kernel *kernel, const void *handle, int device,
+static inline int lg_prepare(const lg_variant *variant, const void *handle, int device,
                              int is_kernel)
 {
-    (void)kernel;
+    (void)variant;
     (void)handle;
     (void)device;
     (void)is_kernel;
     return LG_SUCCESS;
 }
 
+/* Tells the size of one of a function's parameters. A CUkernel is no handle for the first call,
+ * and the second needs a current context. */
+LG_COLD
+static int lg_parameter_size(void *function, size_t index, size_t *size)
+{
+    size_t offset = 0;
+    int status = lg_cuda.function_parameter(function, index, &offset, size);
+    if (status == LG_ERROR_INVALID_HANDLE && lg_cuda.kernel_parameter != NULL)
+        status = lg_cuda.kernel_parameter(function, index, &offset, size);
+    return status;
+}
+
+/* Compares what the kernel takes with what this launcher passes: too little, and the kernel would
+ * read whatever lies behind it. The driver refuses the index behind the last parameter as a bad
+ * value. Whatever else it answers is no verdict, and drivers before CUDA 12.4 have no answer. */
+LG_COLD
+static int lg_check_parameters(const lg_kernel *kernel, const lg_variant *variant, void *function,
+                               int refusal, const char *made_for)
+{
+    const uint32_t count = variant->parameter_count;
+    for (uint32_t i = 0; i <= count && lg_cuda.function_parameter != NULL; i++) {
+        size_t size = 0;
+        const int status = lg_parameter_size(function, i, &size);
+        if (status != LG_SUCCESS && (status != LG_ERROR_INVALID_VALUE || i == count))
+            return LG_SUCCESS;
+        if (status != LG_SUCCESS)
+            return lg_refuse(refusal,
+                             "%s: %s has no parameter in the %s, which has %u; the launcher was "
+                             "made for another %s",
+                             kernel->name, kernel->parameters[i].text, made_for, i, made_for);
+        if (i == count)
+            return lg_refuse(refusal,
+                             "%s: parameter %u of the %s has no argument (%zu bytes); the "
+                             "launcher was made for another %s",
+                             kernel->name, i, made_for, size, made_for);
+        if (size != kernel->parameters[i].size)
+            return lg_refuse(refusal,
+                             "%s: %s has %zu bytes, but parameter %u of the %s has %zu; the "
+                             "launcher was made for another %s",
+                             kernel->name, kernel->parameters[i].text, kernel->parameters[i].size,
+                             i, made_for, size, made_for);
+    }
+    return LG_SUCCESS;
+}
+
 /* One load: of a library, which serves every context of a device, or, where the driver has no
  * libraries, of a module, which serves one context. */
-typedef struct lg_loaded {
-    struct lg_loaded *next;
+typedef struct lg_node {
+    lg_loaded loaded;
+    struct lg_node *next;
     void *context;
     int device;
     void *module;
-    void *function;
-} lg_loaded;
+} lg_node;
 
-/* `anywhere` is the function once nothing has to be asked before a launch: one device, one
- * library. Otherwise each launch looks its device or context up in `loaded`, to which nodes are
- * only ever added until all are released. */
+/* `anywhere` is what to launch once nothing has to be asked before it: one device, one library.
+ * Otherwise each launch looks its device or context up in `nodes`, to which some are only ever
+ * added until all are released. `libraries` has one for each variant, shared by its devices. */
 typedef struct lg_state {
-    void *anywhere;
-    lg_loaded *loaded;
-    void *library;
+    const lg_loaded *anywhere;
+    lg_node *nodes;
+    void **libraries;
     pthread_mutex_t mutex;
 } lg_state;
 
-static void *lg_lookup(const lg_state *state, const void *context, int device)
+static const lg_loaded *lg_lookup(const lg_state *state, const void *context, int device)
 {
-    const lg_loaded *node = __atomic_load_n(&state->loaded, __ATOMIC_ACQUIRE);
+    const lg_node *node = __atomic_load_n(&state->nodes, __ATOMIC_ACQUIRE);
     for (; node != NULL; node = node->next) {
         if (node->context == NULL ? node->device == device : node->context == context)
-            return node->function;
+            return &node->loaded;
     }
     return NULL;
 }
 
+/* Finds the best image that the device runs. */
 LG_COLD
-static int lg_entry_failed(const lg_kernel *kernel, const char *call, int status)
+static int lg_choose(const lg_kernel *kernel, int device, const lg_variant **variant)
 {
-    char detail[512];
-    (void)snprintf(detail, sizeof detail, "; the image was asked for '%s'", kernel->entry);
-    return lg_driver_failed(kernel->name, call, status, detail);
+    int major = 0;
+    int minor = 0;
+    int status = lg_cuda.device_attribute(&major, LG_DEVICE_CAPABILITY_MAJOR, device);
+    if (status == LG_SUCCESS)
+        status = lg_cuda.device_attribute(&minor, LG_DEVICE_CAPABILITY_MINOR, device);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel->name, "cuDeviceGetAttribute", status, "");
+    const int capability = 10 * major + minor;
+    for (uint32_t i = 0; i < kernel->choice_count; i++) {
+        const lg_choice *choice = &kernel->choices[i];
+        if (choice->first <= capability && capability <= choice->last) {
+            *variant = choice->variant;
+            return LG_SUCCESS;
+        }
+    }
+    return lg_refuse(LG_ERROR_NO_BINARY_FOR_GPU,
+                     "%s: no image fits device %d of capability %d.%d; at hand %s %s",
+                     kernel->name, device, major, minor, kernel->variant_count == 1 ? "is" : "are",
+                     kernel->architectures);
 }
 
 LG_COLD
-static int lg_load_library(lg_state *state, const lg_kernel *kernel, lg_loaded *node)
+static int lg_entry_failed(const lg_variant *variant, const char *call, int status)
 {
-    void *function = NULL;
+    char detail[512];
+    (void)snprintf(detail, sizeof detail, "; the image was asked for '%s'", variant->entry);
+    return lg_driver_failed(variant->name, call, status, detail);
+}
+
+/* Leaves what the driver launches in the node, and the same as the current context's function in
+ * `function`. */
+LG_COLD
+static int lg_load_library(void **library, lg_node *node, void **function)
+{
+    const lg_variant *variant = node->loaded.variant;
     int status = LG_SUCCESS;
-    if (state->library == NULL) {
-        status = lg_cuda.library_load(&state->library, kernel->image, NULL, NULL, 0, NULL, NULL,
-                                      0);
+    if (*library == NULL) {
+        status = lg_cuda.library_load(library, variant->image, NULL, NULL, 0, NULL, NULL, 0);
         if (status != LG_SUCCESS) {
-            state->library = NULL;
-            return lg_driver_failed(kernel->name, "cuLibraryLoadData", status, "");
+            *library = NULL;
+            return lg_driver_failed(variant->name, "cuLibraryLoadData", status, "");
         }
     }
-    status = lg_cuda.library_kernel(&node->function, state->library, kernel->entry);
+    status = lg_cuda.library_kernel(&node->loaded.function, *library, variant->entry);
     if (status != LG_SUCCESS)
-        return lg_entry_failed(kernel, "cuLibraryGetKernel", status);
+        return lg_entry_failed(variant, "cuLibraryGetKernel", status);
     /* Drivers load lazily: this is what brings the code onto the device, and says so if the
      * device cannot run it, before a stream capture or the first launch depends on it. */
-    status = lg_cuda.kernel_function(&function, node->function);
+    status = lg_cuda.kernel_function(function, node->loaded.function);
     if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name, "cuKernelGetFunction", status, "");
+        return lg_driver_failed(variant->name, "cuKernelGetFunction", status, "");
     return LG_SUCCESS;
 }
 
 LG_COLD
-static int lg_load_module(const lg_kernel *kernel, lg_loaded *node)
+static int lg_load_module(lg_node *node, void **function)
 {
-    int status = lg_cuda.module_load(&node->module, kernel->image);
+    const lg_variant *variant = node->loaded.variant;
+    int status = lg_cuda.module_load(&node->module, variant->image);
     if (status != LG_SUCCESS) {
         node->module = NULL;
-        return lg_driver_failed(kernel->name, "cuModuleLoadData", status, "");
+        return lg_driver_failed(variant->name, "cuModuleLoadData", status, "");
     }
-    status = lg_cuda.module_function(&node->function, node->module, kernel->entry);
+    status = lg_cuda.module_function(function, node->module, variant->entry);
     if (status != LG_SUCCESS)
-        return lg_entry_failed(kernel, "cuModuleGetFunction", status);
+        return lg_entry_failed(variant, "cuModuleGetFunction", status);
+    node->loaded.function = *function;
     return LG_SUCCESS;
 }
 
@@ -525,48 +638,59 @@ static int lg_load_module(const lg_kernel *kernel, lg_loaded *node)
  * good for the next try. */
 LG_COLD
 static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context, int device,
-                        void **function)
+                        const lg_loaded **loaded)
 {
     const int libraries = lg_cuda.library_load != NULL;
-    lg_loaded *node = (lg_loaded *)calloc(1, sizeof *node);
+    const lg_variant *variant = NULL;
+    void *function = NULL;
+    int status = lg_choose(kernel, device, &variant);
+    if (status != LG_SUCCESS)
+        return status;
+    lg_node *node = (lg_node *)calloc(1, sizeof *node);
     if (node == NULL)
         return lg_refuse(LG_ERROR_OUT_OF_MEMORY, "%s: out of memory", kernel->name);
+    node->loaded.variant = variant;
     node->context = libraries ? NULL : context;
     node->device = device;
-    int status = libraries ? lg_load_library(state, kernel, node) : lg_load_module(kernel, node);
+    if (libraries)
+        status = lg_load_library(&state->libraries[variant - kernel->variants], node, &function);
+    else
+        status = lg_load_module(node, &function);
     if (status == LG_SUCCESS)
-        status = lg_prepare(kernel, node->function, device, libraries);
+        status = lg_check_parameters(kernel, variant, function, LG_ERROR_INVALID_IMAGE, "image");
+    if (status == LG_SUCCESS)
+        status = lg_prepare(variant, node->loaded.function, device, libraries);
     if (status != LG_SUCCESS) {
         if (node->module != NULL)
             (void)lg_cuda.module_unload(node->module);
         free(node);
         return status;
     }
-    *function = node->function;
-    node->next = state->loaded;
-    __atomic_store_n(&state->loaded, node, __ATOMIC_RELEASE);
+    *loaded = &node->loaded;
+    node->next = state->nodes;
+    __atomic_store_n(&state->nodes, node, __ATOMIC_RELEASE);
     if (libraries && lg_cuda_devices == 1)
-        __atomic_store_n(&state->anywhere, node->function, __ATOMIC_RELEASE);
+        __atomic_store_n(&state->anywhere, *loaded, __ATOMIC_RELEASE);
     return LG_SUCCESS;
 }
 
 /* Loads the kernel where the thread is, unless another thread has meanwhile. */
 LG_COLD
 static int lg_load_once(lg_state *state, const lg_kernel *kernel, void *context, int device,
-                        void **function)
+                        const lg_loaded **loaded)
 {
     int status = LG_SUCCESS;
     (void)pthread_mutex_lock(&state->mutex);
-    *function = lg_lookup(state, context, device);
-    if (*function == NULL)
-        status = lg_load_here(state, kernel, context, device, function);
+    *loaded = lg_lookup(state, context, device);
+    if (*loaded == NULL)
+        status = lg_load_here(state, kernel, context, device, loaded);
     (void)pthread_mutex_unlock(&state->mutex);
     return status;
 }
 
 /* Finds what to launch in the current context. */
-static int lg_find_function(lg_state *state, const lg_kernel *kernel, void *stream,
-                            void **function)
+static int lg_find_loaded(lg_state *state, const lg_kernel *kernel, void *stream,
+                          const lg_loaded **loaded)
 {
     void *context = NULL;
     int device = 0;
@@ -575,24 +699,24 @@ static int lg_find_function(lg_state *state, const lg_kernel *kernel, void *stre
         status = lg_find_place(kernel->name, stream, &context, &device);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
-    *function = lg_lookup(state, context, device);
-    if (LG_UNLIKELY(*function == NULL))
-        return lg_load_once(state, kernel, context, device, function);
+    *loaded = lg_lookup(state, context, device);
+    if (LG_UNLIKELY(*loaded == NULL))
+        return lg_load_once(state, kernel, context, device, loaded);
     return LG_SUCCESS;
 }
 
-static inline int lg_need_function(lg_state *state, const lg_kernel *kernel, void *stream,
-                                   void **function)
+static inline int lg_need_loaded(lg_state *state, const lg_kernel *kernel, void *stream,
+                                 const lg_loaded **loaded)
 {
-    *function = __atomic_load_n(&state->anywhere, __ATOMIC_ACQUIRE);
-    if (LG_UNLIKELY(*function == NULL))
-        return lg_find_function(state, kernel, stream, function);
+    *loaded = __atomic_load_n(&state->anywhere, __ATOMIC_ACQUIRE);
+    if (LG_UNLIKELY(*loaded == NULL))
+        return lg_find_loaded(state, kernel, stream, loaded);
     return LG_SUCCESS;
 }
 
 /* Leaves the name of the call that failed in `call`. */
 LG_COLD
-static int lg_release_module(const lg_loaded *node, const char **call)
+static int lg_release_module(const lg_node *node, const char **call)
 {
     void *context = NULL;
     *call = "cuCtxPushCurrent";
@@ -616,11 +740,11 @@ static int lg_release(lg_state *state, const lg_kernel *kernel)
     const char *failed_call = NULL;
     int failed = LG_SUCCESS;
     (void)pthread_mutex_lock(&state->mutex);
-    lg_loaded *node = state->loaded;
-    __atomic_store_n(&state->anywhere, (void *)NULL, __ATOMIC_RELEASE);
-    __atomic_store_n(&state->loaded, (lg_loaded *)NULL, __ATOMIC_RELEASE);
+    lg_node *node = state->nodes;
+    __atomic_store_n(&state->anywhere, (const lg_loaded *)NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&state->nodes, (lg_node *)NULL, __ATOMIC_RELEASE);
     while (node != NULL) {
-        lg_loaded *next = node->next;
+        lg_node *next = node->next;
         int status = node->module != NULL ? lg_release_module(node, &call) : LG_SUCCESS;
         if (failed == LG_SUCCESS && status != LG_SUCCESS) {
             failed = status;
@@ -629,13 +753,14 @@ static int lg_release(lg_state *state, const lg_kernel *kernel)
         free(node);
         node = next;
     }
-    if (state->library != NULL) {
-        int status = lg_cuda.library_unload(state->library);
+    for (uint32_t i = 0; i < kernel->variant_count; i++) {
+        void *library = state->libraries[i];
+        int status = library != NULL ? lg_cuda.library_unload(library) : LG_SUCCESS;
         if (failed == LG_SUCCESS && status != LG_SUCCESS) {
             failed = status;
             failed_call = "cuLibraryUnload";
         }
-        state->library = NULL;
+        state->libraries[i] = NULL;
     }
     (void)pthread_mutex_unlock(&state->mutex);
     if (failed != LG_SUCCESS)
@@ -656,16 +781,16 @@ static inline int lg_is_empty(uint32_t grid_x, uint32_t grid_y, uint32_t grid_z)
 }
 
 LG_COLD
-static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid, const char *problem,
+static int lg_refuse_grid(const lg_variant *variant, lg_grid grid, const char *problem,
                           uint32_t x, uint32_t y, uint32_t z)
 {
     return lg_refuse(LG_ERROR_INVALID_VALUE,
                      "%s: a grid of %llu x %llu x %llu blocks is %s %u x %u x %u",
-                     kernel->name, grid.x, grid.y, grid.z, problem, x, y, z);
+                     variant->name, grid.x, grid.y, grid.z, problem, x, y, z);
 }
 
 LG_COLD
-static int lg_launch_failed(const lg_kernel *kernel, int status, const lg_launch_config *config)
+static int lg_launch_failed(const lg_variant *variant, int status, const lg_launch_config *config)
 {
     const int plain = lg_cuda.launch == lg_launch_without_attributes;
     char where[32] = "";
@@ -681,26 +806,26 @@ static int lg_launch_failed(const lg_kernel *kernel, int status, const lg_launch
         return lg_refuse(status,
                          "%s: the driver has no cuLaunchKernelEx and is too old for this "
                          "kernel's launch attributes%s",
-                         kernel->name, detail);
-    return lg_driver_failed(kernel->name, plain ? "cuLaunchKernel" : "cuLaunchKernelEx", status,
+                         variant->name, detail);
+    return lg_driver_failed(variant->name, plain ? "cuLaunchKernel" : "cuLaunchKernelEx", status,
                             detail);
 }
 
 /* Turns a grid into blocks, and refuses one that no device launches. */
-static inline int lg_count_blocks(const lg_kernel *kernel, lg_grid *grid)
+static inline int lg_count_blocks(const lg_variant *variant, lg_grid *grid)
 {
-    if (kernel->grid_counts_clusters) {
-        grid->x *= kernel->cluster[0];
-        grid->y *= kernel->cluster[1];
-        grid->z *= kernel->cluster[2];
-    } else if (LG_UNLIKELY(grid->x % kernel->cluster[0] != 0 ||
-                           grid->y % kernel->cluster[1] != 0 ||
-                           grid->z % kernel->cluster[2] != 0)) {
-        return lg_refuse_grid(kernel, *grid, "no multiple of the cluster,", kernel->cluster[0],
-                              kernel->cluster[1], kernel->cluster[2]);
+    if (variant->grid_counts_clusters) {
+        grid->x *= variant->cluster[0];
+        grid->y *= variant->cluster[1];
+        grid->z *= variant->cluster[2];
+    } else if (LG_UNLIKELY(grid->x % variant->cluster[0] != 0 ||
+                           grid->y % variant->cluster[1] != 0 ||
+                           grid->z % variant->cluster[2] != 0)) {
+        return lg_refuse_grid(variant, *grid, "no multiple of the cluster,", variant->cluster[0],
+                              variant->cluster[1], variant->cluster[2]);
     }
     if (LG_UNLIKELY(grid->x > LG_GRID_X || grid->y > LG_GRID_Y || grid->z > LG_GRID_Z))
-        return lg_refuse_grid(kernel, *grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
+        return lg_refuse_grid(variant, *grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
                               LG_GRID_Z);
     return LG_SUCCESS;
 }
@@ -709,33 +834,44 @@ static inline int lg_count_blocks(const lg_kernel *kernel, lg_grid *grid)
 static inline int lg_launch_grid(lg_state *state, const lg_kernel *kernel, void *stream,
                                  uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, void **slots)
 {
+    const lg_variant *variant = kernel->variants;
+    const lg_loaded *loaded = NULL;
     lg_grid grid = {grid_x, grid_y, grid_z};
-    void *function = NULL;
+    int status = LG_SUCCESS;
     if (LG_UNLIKELY(lg_is_empty(grid_x, grid_y, grid_z)))
         return LG_SUCCESS;
-    int status = lg_count_blocks(kernel, &grid);
+    /* Of several images the device decides, and each counts in its own way; a single one is known
+     * before anything reaches the driver. */
+    if (kernel->variant_count == 1)
+        status = lg_count_blocks(variant, &grid);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
-    status = lg_need_function(state, kernel, stream, &function);
+    status = lg_need_loaded(state, kernel, stream, &loaded);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
+    if (kernel->variant_count != 1) {
+        variant = loaded->variant;
+        status = lg_count_blocks(variant, &grid);
+        if (LG_UNLIKELY(status != LG_SUCCESS))
+            return status;
+    }
     const lg_launch_config config = {
         (uint32_t)grid.x,   (uint32_t)grid.y, (uint32_t)grid.z,
-        kernel->threads,    1,                1,
-        kernel->shared,     stream,           kernel->attributes,
-        kernel->attribute_count,
+        variant->threads,   1,                1,
+        variant->shared,    stream,           variant->attributes,
+        variant->attribute_count,
     };
-    status = lg_cuda.launch(&config, function, slots, NULL);
+    status = lg_cuda.launch(&config, loaded->function, slots, NULL);
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
         /* A thread without a context: only now is it worth asking for one. */
         void *context = NULL;
         status = lg_need_context(kernel->name, stream, &context);
         if (status != LG_SUCCESS)
             return status;
-        status = lg_cuda.launch(&config, function, slots, NULL);
+        status = lg_cuda.launch(&config, loaded->function, slots, NULL);
     }
     if (LG_UNLIKELY(status != LG_SUCCESS))
-        return lg_launch_failed(kernel, status, &config);
+        return lg_launch_failed(variant, status, &config);
     return LG_SUCCESS;
 }
 
@@ -1031,20 +1167,47 @@ static const lg_launch_attribute lg_attributes_grid_coop[] = {
     { LG_ATTRIBUTE_COOPERATIVE, {0}, { 1 } },
 };
 
-static const lg_kernel lg_kernel_grid_coop = {
-    "grid_coop",
-    "grid_kernel", /* name in the image */
-    lg_image_grid_coop_c,
-    32, /* threads of a block */
-    0, /* bytes of dynamic shared memory */
-    0, /* shared memory is not oversized */
-    { 1, 1, 1 }, /* blocks of a cluster */
-    0, /* the grid counts blocks */
-    sizeof lg_attributes_grid_coop / sizeof lg_attributes_grid_coop[0],
-    lg_attributes_grid_coop,
+/* What the launcher passes, to be compared with what a loaded kernel takes. */
+static const lg_parameter lg_parameters_grid_coop[] = {
+    { "argument 0 'out_ptr' (*i32)", 8 },
+    { "global scratch (*i8)", 8 },
+    { "profile scratch (*i8)", 8 },
 };
 
-static lg_state lg_state_grid_coop = {NULL, NULL, NULL, PTHREAD_MUTEX_INITIALIZER};
+static const lg_variant lg_variants_grid_coop[] = {
+    {
+        "grid_coop",
+        "grid_kernel", /* name in the image */
+        lg_image_grid_coop_c,
+        3, /* parameters */
+        32, /* threads of a block */
+        0, /* bytes of dynamic shared memory */
+        0, /* shared memory is not oversized */
+        { 1, 1, 1 }, /* blocks of a cluster */
+        0, /* the grid counts blocks */
+        1, /* launch attributes */
+        lg_attributes_grid_coop,
+    },
+};
+
+/* Which devices run which image, by capability; the best image stands first. */
+static const lg_choice lg_choices_grid_coop[] = {
+    {&lg_variants_grid_coop[0], 0, INT32_MAX},
+};
+
+static const lg_kernel lg_kernel_grid_coop = {
+    "grid_coop",
+    lg_variants_grid_coop,
+    1, /* variants */
+    lg_parameters_grid_coop,
+    1, /* choices */
+    lg_choices_grid_coop,
+    "", /* what the images are compiled for */
+};
+
+static void *lg_libraries_grid_coop[1];
+static lg_state lg_state_grid_coop = {NULL, NULL, lg_libraries_grid_coop,
+                                            PTHREAD_MUTEX_INITIALIZER};
 
 /* The launch, from the bits that go into the kernel's slots. */
 static int lg_run_grid_coop(
@@ -1086,8 +1249,8 @@ LG_EXPORT int grid_coop_launch(
 
 LG_EXPORT LG_COLD int grid_coop_load(void)
 {
-    void *function = NULL;
-    return lg_find_function(&lg_state_grid_coop, &lg_kernel_grid_coop, NULL, &function);
+    const lg_loaded *loaded = NULL;
+    return lg_find_loaded(&lg_state_grid_coop, &lg_kernel_grid_coop, NULL, &loaded);
 }
 
 LG_EXPORT LG_COLD int grid_coop_unload(void)

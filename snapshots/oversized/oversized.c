@@ -58,7 +58,9 @@ enum {
     LG_ERROR_INVALID_VALUE = 1,
     LG_ERROR_OUT_OF_MEMORY = 2,
     LG_ERROR_STUB_LIBRARY = 34,
+    LG_ERROR_INVALID_IMAGE = 200,
     LG_ERROR_INVALID_CONTEXT = 201,
+    LG_ERROR_NO_BINARY_FOR_GPU = 209,
     LG_ERROR_SYMBOL_NOT_FOUND = 302,
     LG_ERROR_LIBRARY_NOT_FOUND = 303,
     LG_ERROR_INVALID_HANDLE = 400,
@@ -76,6 +78,8 @@ enum {
 };
 
 enum {
+    LG_DEVICE_CAPABILITY_MAJOR = 75,
+    LG_DEVICE_CAPABILITY_MINOR = 76,
     LG_DEVICE_SHARED_OPTIN = 97,
     LG_FUNCTION_STATIC_SHARED = 1,
     LG_FUNCTION_MAX_DYNAMIC_SHARED = 8,
@@ -137,11 +141,18 @@ static int lg_refuse(int status, const char *format, ...)
     return status;
 }
 
-/* What a launch needs to know of one kernel; nothing in it changes. */
-typedef struct lg_kernel {
+/* One parameter of the kernel as this launcher passes it; `text` names it in messages. */
+typedef struct lg_parameter {
+    const char *text;
+    size_t size;
+} lg_parameter;
+
+/* One image of the kernel, and what a launch of it needs besides its arguments. */
+typedef struct lg_variant {
     const char *name;
     const char *entry;
     const unsigned char *image;
+    uint32_t parameter_count;
     uint32_t threads;
     uint32_t shared;
     int oversized_shared;
@@ -149,7 +160,32 @@ typedef struct lg_kernel {
     int grid_counts_clusters;
     uint32_t attribute_count;
     const lg_launch_attribute *attributes;
+} lg_variant;
+
+/* Devices of these compute capabilities, 90 for 9.0, run a variant's image. */
+typedef struct lg_choice {
+    const lg_variant *variant;
+    int first;
+    int last;
+} lg_choice;
+
+/* What all variants share; nothing in it changes. Of the choices, best first, a device gets the
+ * first that includes it. */
+typedef struct lg_kernel {
+    const char *name;
+    const lg_variant *variants;
+    uint32_t variant_count;
+    const lg_parameter *parameters;
+    uint32_t choice_count;
+    const lg_choice *choices;
+    const char *architectures;
 } lg_kernel;
+
+/* What the driver launches: a CUfunction or, cast to one, a CUkernel. */
+typedef struct lg_loaded {
+    void *function;
+    const lg_variant *variant;
+} lg_loaded;
 
 /* The driver is found when it is first needed, so that this file links without it and loads on a
  * machine that has none. Entry points are asked for by their exported names, whose prototypes
@@ -174,8 +210,10 @@ typedef struct lg_driver {
     int (*device_attribute)(int *value, int attribute, int device);
     int (*function_get)(int *value, int attribute, void *function);
     int (*function_set)(void *function, int attribute, int value);
+    int (*function_parameter)(void *function, size_t index, size_t *offset, size_t *size);
     int (*kernel_get)(int *value, int attribute, void *kernel, int device);
     int (*kernel_set)(int attribute, int value, void *kernel, int device);
+    int (*kernel_parameter)(void *kernel, size_t index, size_t *offset, size_t *size);
     int (*kernel_function)(void **function, void *kernel);
     int (*library_load)(void **library, const void *image, int *jit_options, void **jit_values,
                         unsigned int jit_count, int *options, void **values, unsigned int count);
@@ -212,8 +250,10 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(device_attribute, "cuDeviceGetAttribute", 1),
     LG_ENTRY(function_get, "cuFuncGetAttribute", 1),
     LG_ENTRY(function_set, "cuFuncSetAttribute", 1),
+    LG_ENTRY(function_parameter, "cuFuncGetParamInfo", 0),
     LG_ENTRY(kernel_get, "cuKernelGetAttribute", 0),
     LG_ENTRY(kernel_set, "cuKernelSetAttribute", 0),
+    LG_ENTRY(kernel_parameter, "cuKernelGetParamInfo", 0),
     LG_ENTRY(kernel_function, "cuKernelGetFunction", 0),
     LG_ENTRY(library_load, "cuLibraryLoadData", 0),
     LG_ENTRY(library_unload, "cuLibraryUnload", 0),
@@ -440,7 +480,7 @@ typedef struct lg_function {
 } lg_function;
 
 LG_COLD
-static int lg_get_attribute(const lg_kernel *kernel, const lg_function *function, int attribute,
+static int lg_get_attribute(const lg_variant *variant, const lg_function *function, int attribute,
                             int *value)
 {
     int status = function->is_kernel
@@ -448,7 +488,7 @@ static int lg_get_attribute(const lg_kernel *kernel, const lg_function *function
                      : lg_cuda.function_get(value, attribute, function->handle);
     if (status != LG_SUCCESS)
         return lg_driver_failed(
-            kernel->name, function->is_kernel ? "cuKernelGetAttribute" : "cuFuncGetAttribute",
+            variant->name, function->is_kernel ? "cuKernelGetAttribute" : "cuFuncGetAttribute",
             status, "");
     return LG_SUCCESS;
 }
@@ -463,13 +503,13 @@ static int lg_try_attribute(const lg_function *function, int attribute, int valu
 
 /* `purpose` ends the text of a failure. */
 LG_COLD
-static int lg_set_attribute(const lg_kernel *kernel, const lg_function *function, int attribute,
+static int lg_set_attribute(const lg_variant *variant, const lg_function *function, int attribute,
                             int value, const char *purpose)
 {
     int status = lg_try_attribute(function, attribute, value);
     if (status != LG_SUCCESS)
         return lg_driver_failed(
-            kernel->name, function->is_kernel ? "cuKernelSetAttribute" : "cuFuncSetAttribute",
+            variant->name, function->is_kernel ? "cuKernelSetAttribute" : "cuFuncSetAttribute",
             status, purpose);
     return LG_SUCCESS;
 }
@@ -477,84 +517,156 @@ static int lg_set_attribute(const lg_kernel *kernel, const lg_function *function
 /* A launch gets 48 KiB of shared memory, the kernel's static use included; more has to be asked
  * for, and the device's limit counts the static use too. */
 LG_COLD
-static int lg_allow_shared(const lg_kernel *kernel, const lg_function *function)
+static int lg_allow_shared(const lg_variant *variant, const lg_function *function)
 {
     int fixed = 0;
     int limit = 0;
-    int status = lg_get_attribute(kernel, function, LG_FUNCTION_STATIC_SHARED, &fixed);
+    int status = lg_get_attribute(variant, function, LG_FUNCTION_STATIC_SHARED, &fixed);
     if (status != LG_SUCCESS)
         return status;
-    if ((uint64_t)kernel->shared + (uint64_t)fixed <= LG_DEFAULT_SHARED)
+    if ((uint64_t)variant->shared + (uint64_t)fixed <= LG_DEFAULT_SHARED)
         return LG_SUCCESS;
     /* Triton 3.8 and newer: more than any device's limit, from drivers that know this mode. */
-    if (kernel->oversized_shared &&
+    if (variant->oversized_shared &&
         lg_try_attribute(function, LG_FUNCTION_SHARED_MEMORY_MODE, LG_SHARED_MEMORY_OVERSIZED) ==
             LG_SUCCESS)
         return LG_SUCCESS;
     status = lg_cuda.device_attribute(&limit, LG_DEVICE_SHARED_OPTIN, function->device);
     if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name, "cuDeviceGetAttribute", status, "");
-    if ((int64_t)kernel->shared > (int64_t)limit - fixed)
+        return lg_driver_failed(variant->name, "cuDeviceGetAttribute", status, "");
+    if ((int64_t)variant->shared > (int64_t)limit - fixed)
         return lg_refuse(LG_ERROR_INVALID_VALUE,
                          "%s: needs %u bytes of dynamic shared memory, but device %d allows %d "
                          "(%d, of which the kernel's static use takes %d)",
-                         kernel->name, kernel->shared, function->device, limit - fixed, limit,
+                         variant->name, variant->shared, function->device, limit - fixed, limit,
                          fixed);
-    return lg_set_attribute(kernel, function, LG_FUNCTION_MAX_DYNAMIC_SHARED, (int)kernel->shared,
+    return lg_set_attribute(variant, function, LG_FUNCTION_MAX_DYNAMIC_SHARED, (int)variant->shared,
                             "; raising the limit of dynamic shared memory");
 }
 
 /* What a launch of this kernel needs of its function beyond the defaults. */
 LG_COLD
-static int lg_prepare(const lg_kernel *kernel, void *handle, int device, int is_kernel)
+static int lg_prepare(const lg_variant *variant, void *handle, int device, int is_kernel)
 {
     const lg_function function = {handle, device, is_kernel};
-    if (kernel->shared != 0) {
-        int status = lg_allow_shared(kernel, &function);
+    if (variant->shared != 0) {
+        int status = lg_allow_shared(variant, &function);
         if (status != LG_SUCCESS)
             return status;
     }
-    if (kernel->cluster[0] * kernel->cluster[1] * kernel->cluster[2] > LG_PORTABLE_CLUSTER)
-        return lg_set_attribute(kernel, &function, LG_FUNCTION_NON_PORTABLE_CLUSTER, 1,
+    if (variant->cluster[0] * variant->cluster[1] * variant->cluster[2] > LG_PORTABLE_CLUSTER)
+        return lg_set_attribute(variant, &function, LG_FUNCTION_NON_PORTABLE_CLUSTER, 1,
                                 "; allowing a non-portable cluster size");
     return LG_SUCCESS;
 }
 
-/* The caller loads the kernel and hands over its function, so there is nothing to remember. */
+/* Tells the size of one of a function's parameters. A CUkernel is no handle for the first call,
+ * and the second needs a current context. */
+LG_COLD
+static int lg_parameter_size(void *function, size_t index, size_t *size)
+{
+    size_t offset = 0;
+    int status = lg_cuda.function_parameter(function, index, &offset, size);
+    if (status == LG_ERROR_INVALID_HANDLE && lg_cuda.kernel_parameter != NULL)
+        status = lg_cuda.kernel_parameter(function, index, &offset, size);
+    return status;
+}
+
+/* Compares what the kernel takes with what this launcher passes: too little, and the kernel would
+ * read whatever lies behind it. The driver refuses the index behind the last parameter as a bad
+ * value. Whatever else it answers is no verdict, and drivers before CUDA 12.4 have no answer. */
+LG_COLD
+static int lg_check_parameters(const lg_kernel *kernel, const lg_variant *variant, void *function,
+                               int refusal, const char *made_for)
+{
+    const uint32_t count = variant->parameter_count;
+    for (uint32_t i = 0; i <= count && lg_cuda.function_parameter != NULL; i++) {
+        size_t size = 0;
+        const int status = lg_parameter_size(function, i, &size);
+        if (status != LG_SUCCESS && (status != LG_ERROR_INVALID_VALUE || i == count))
+            return LG_SUCCESS;
+        if (status != LG_SUCCESS)
+            return lg_refuse(refusal,
+                             "%s: %s has no parameter in the %s, which has %u; the launcher was "
+                             "made for another %s",
+                             kernel->name, kernel->parameters[i].text, made_for, i, made_for);
+        if (i == count)
+            return lg_refuse(refusal,
+                             "%s: parameter %u of the %s has no argument (%zu bytes); the "
+                             "launcher was made for another %s",
+                             kernel->name, i, made_for, size, made_for);
+        if (size != kernel->parameters[i].size)
+            return lg_refuse(refusal,
+                             "%s: %s has %zu bytes, but parameter %u of the %s has %zu; the "
+                             "launcher was made for another %s",
+                             kernel->name, kernel->parameters[i].text, kernel->parameters[i].size,
+                             i, made_for, size, made_for);
+    }
+    return LG_SUCCESS;
+}
+
+/* The caller loads the kernel and hands over its function. `checked` is the last one whose
+ * parameters were compared: a program has one, or few. */
 typedef struct lg_state {
-    void *function;
+    lg_loaded loaded;
+    void **checked;
 } lg_state;
 
-static int lg_take_function(const lg_state *state, const lg_kernel *kernel, void **function)
+/* A CUkernel tells its parameters in a context only, and can be launched without: a thread that
+ * has none gets the one that a launch would bring. */
+LG_COLD
+static int lg_check_handle(const lg_state *state, const lg_kernel *kernel, void *stream)
+{
+    void *function = state->loaded.function;
+    void *context = NULL;
+    size_t size = 0;
+    int status = LG_SUCCESS;
+    if (function == NULL)
+        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: the function handle is null", kernel->name);
+    if (lg_cuda.function_parameter != NULL &&
+        lg_parameter_size(function, 0, &size) == LG_ERROR_INVALID_CONTEXT)
+        status = lg_need_context(kernel->name, stream, &context);
+    if (status == LG_SUCCESS)
+        status = lg_check_parameters(kernel, kernel->variants, function, LG_ERROR_INVALID_VALUE,
+                                     "kernel");
+    if (status == LG_SUCCESS)
+        __atomic_store_n(state->checked, function, __ATOMIC_RELAXED);
+    return status;
+}
+
+static int lg_take_function(const lg_state *state, const lg_kernel *kernel, void *stream)
 {
     int status = lg_need_driver(kernel->name);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
-    if (LG_UNLIKELY(state->function == NULL))
-        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: the function handle is null", kernel->name);
-    *function = state->function;
+    /* Before the first check it is NULL, as a handle that is null. */
+    void *checked = __atomic_load_n(state->checked, __ATOMIC_RELAXED);
+    if (LG_UNLIKELY(checked != state->loaded.function || checked == NULL))
+        return lg_check_handle(state, kernel, stream);
     return LG_SUCCESS;
 }
 
 /* What a launch needs is set on the handle each time, for the current device. The caller may have
  * loaded it as a CUkernel, which the calls for functions refuse. */
-static int lg_need_function(const lg_state *state, const lg_kernel *kernel, void *stream,
-                            void **function)
+static int lg_need_loaded(const lg_state *state, const lg_kernel *kernel, void *stream,
+                          const lg_loaded **loaded)
 {
+    void *function = state->loaded.function;
     void *context = NULL;
     int device = 0;
     int fixed = 0;
-    int status = lg_take_function(state, kernel, function);
+    int status = lg_take_function(state, kernel, stream);
+    *loaded = &state->loaded;
     if (status == LG_SUCCESS)
         status = lg_find_place(kernel->name, stream, &context, &device);
     if (status != LG_SUCCESS)
         return status;
-    status = lg_cuda.function_get(&fixed, LG_FUNCTION_STATIC_SHARED, *function);
+    status = lg_cuda.function_get(&fixed, LG_FUNCTION_STATIC_SHARED, function);
     const int is_kernel = status == LG_ERROR_INVALID_HANDLE && lg_cuda.kernel_get != NULL &&
                           lg_cuda.kernel_set != NULL;
     if (status != LG_SUCCESS && !is_kernel)
         return lg_driver_failed(kernel->name, "cuFuncGetAttribute", status, "");
-    return lg_prepare(kernel, *function, device, is_kernel);
+    return lg_prepare(kernel->variants, function, device, is_kernel);
 }
 
 /* Grid sizes count blocks here, in 64 bits: no product of a caller's numbers can wrap. */
@@ -570,16 +682,16 @@ static inline int lg_is_empty(uint32_t grid_x, uint32_t grid_y, uint32_t grid_z)
 }
 
 LG_COLD
-static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid, const char *problem,
+static int lg_refuse_grid(const lg_variant *variant, lg_grid grid, const char *problem,
                           uint32_t x, uint32_t y, uint32_t z)
 {
     return lg_refuse(LG_ERROR_INVALID_VALUE,
                      "%s: a grid of %llu x %llu x %llu blocks is %s %u x %u x %u",
-                     kernel->name, grid.x, grid.y, grid.z, problem, x, y, z);
+                     variant->name, grid.x, grid.y, grid.z, problem, x, y, z);
 }
 
 LG_COLD
-static int lg_launch_failed(const lg_kernel *kernel, int status, const lg_launch_config *config)
+static int lg_launch_failed(const lg_variant *variant, int status, const lg_launch_config *config)
 {
     const int plain = lg_cuda.launch == lg_launch_without_attributes;
     char where[32] = "";
@@ -595,26 +707,26 @@ static int lg_launch_failed(const lg_kernel *kernel, int status, const lg_launch
         return lg_refuse(status,
                          "%s: the driver has no cuLaunchKernelEx and is too old for this "
                          "kernel's launch attributes%s",
-                         kernel->name, detail);
-    return lg_driver_failed(kernel->name, plain ? "cuLaunchKernel" : "cuLaunchKernelEx", status,
+                         variant->name, detail);
+    return lg_driver_failed(variant->name, plain ? "cuLaunchKernel" : "cuLaunchKernelEx", status,
                             detail);
 }
 
 /* Turns a grid into blocks, and refuses one that no device launches. */
-static inline int lg_count_blocks(const lg_kernel *kernel, lg_grid *grid)
+static inline int lg_count_blocks(const lg_variant *variant, lg_grid *grid)
 {
-    if (kernel->grid_counts_clusters) {
-        grid->x *= kernel->cluster[0];
-        grid->y *= kernel->cluster[1];
-        grid->z *= kernel->cluster[2];
-    } else if (LG_UNLIKELY(grid->x % kernel->cluster[0] != 0 ||
-                           grid->y % kernel->cluster[1] != 0 ||
-                           grid->z % kernel->cluster[2] != 0)) {
-        return lg_refuse_grid(kernel, *grid, "no multiple of the cluster,", kernel->cluster[0],
-                              kernel->cluster[1], kernel->cluster[2]);
+    if (variant->grid_counts_clusters) {
+        grid->x *= variant->cluster[0];
+        grid->y *= variant->cluster[1];
+        grid->z *= variant->cluster[2];
+    } else if (LG_UNLIKELY(grid->x % variant->cluster[0] != 0 ||
+                           grid->y % variant->cluster[1] != 0 ||
+                           grid->z % variant->cluster[2] != 0)) {
+        return lg_refuse_grid(variant, *grid, "no multiple of the cluster,", variant->cluster[0],
+                              variant->cluster[1], variant->cluster[2]);
     }
     if (LG_UNLIKELY(grid->x > LG_GRID_X || grid->y > LG_GRID_Y || grid->z > LG_GRID_Z))
-        return lg_refuse_grid(kernel, *grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
+        return lg_refuse_grid(variant, *grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
                               LG_GRID_Z);
     return LG_SUCCESS;
 }
@@ -623,33 +735,44 @@ static inline int lg_count_blocks(const lg_kernel *kernel, lg_grid *grid)
 static inline int lg_launch_grid(lg_state *state, const lg_kernel *kernel, void *stream,
                                  uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, void **slots)
 {
+    const lg_variant *variant = kernel->variants;
+    const lg_loaded *loaded = NULL;
     lg_grid grid = {grid_x, grid_y, grid_z};
-    void *function = NULL;
+    int status = LG_SUCCESS;
     if (LG_UNLIKELY(lg_is_empty(grid_x, grid_y, grid_z)))
         return LG_SUCCESS;
-    int status = lg_count_blocks(kernel, &grid);
+    /* Of several images the device decides, and each counts in its own way; a single one is known
+     * before anything reaches the driver. */
+    if (kernel->variant_count == 1)
+        status = lg_count_blocks(variant, &grid);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
-    status = lg_need_function(state, kernel, stream, &function);
+    status = lg_need_loaded(state, kernel, stream, &loaded);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
+    if (kernel->variant_count != 1) {
+        variant = loaded->variant;
+        status = lg_count_blocks(variant, &grid);
+        if (LG_UNLIKELY(status != LG_SUCCESS))
+            return status;
+    }
     const lg_launch_config config = {
         (uint32_t)grid.x,   (uint32_t)grid.y, (uint32_t)grid.z,
-        kernel->threads,    1,                1,
-        kernel->shared,     stream,           kernel->attributes,
-        kernel->attribute_count,
+        variant->threads,   1,                1,
+        variant->shared,    stream,           variant->attributes,
+        variant->attribute_count,
     };
-    status = lg_cuda.launch(&config, function, slots, NULL);
+    status = lg_cuda.launch(&config, loaded->function, slots, NULL);
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
         /* A thread without a context: only now is it worth asking for one. */
         void *context = NULL;
         status = lg_need_context(kernel->name, stream, &context);
         if (status != LG_SUCCESS)
             return status;
-        status = lg_cuda.launch(&config, function, slots, NULL);
+        status = lg_cuda.launch(&config, loaded->function, slots, NULL);
     }
     if (LG_UNLIKELY(status != LG_SUCCESS))
-        return lg_launch_failed(kernel, status, &config);
+        return lg_launch_failed(variant, status, &config);
     return LG_SUCCESS;
 }
 
@@ -657,17 +780,37 @@ static const lg_launch_attribute lg_attributes_oversized[] = {
     { LG_ATTRIBUTE_SHARED_MEMORY_MODE, {0}, { LG_SHARED_MEMORY_OVERSIZED } },
 };
 
+/* What the launcher passes, to be compared with what a loaded kernel takes. */
+static const lg_parameter lg_parameters_oversized[] = {
+    { "argument 0 'x' (*fp32)", 8 },
+    { "global scratch (*i8)", 8 },
+    { "profile scratch (*i8)", 8 },
+};
+
+static const lg_variant lg_variants_oversized[] = {
+    {
+        "oversized",
+        "oversized", /* name in the image */
+        NULL, /* no image */
+        3, /* parameters */
+        128, /* threads of a block */
+        240000, /* bytes of dynamic shared memory */
+        1, /* ask for oversized shared memory */
+        { 1, 1, 1 }, /* blocks of a cluster */
+        0, /* the grid counts blocks */
+        1, /* launch attributes */
+        lg_attributes_oversized,
+    },
+};
+
 static const lg_kernel lg_kernel_oversized = {
     "oversized",
-    "oversized", /* name in the image */
-    NULL, /* no image */
-    128, /* threads of a block */
-    240000, /* bytes of dynamic shared memory */
-    1, /* ask for oversized shared memory */
-    { 1, 1, 1 }, /* blocks of a cluster */
-    0, /* the grid counts blocks */
-    sizeof lg_attributes_oversized / sizeof lg_attributes_oversized[0],
-    lg_attributes_oversized,
+    lg_variants_oversized,
+    1, /* variants */
+    lg_parameters_oversized,
+    0, /* nothing to choose from */
+    NULL,
+    "",
 };
 
 /* The launch, from the bits that go into the kernel's slots. */
@@ -687,7 +830,8 @@ static int lg_run_oversized(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    lg_state state = {function};
+    static void *checked;
+    lg_state state = { {function, lg_variants_oversized}, &checked};
     return lg_launch_grid(&state, &lg_kernel_oversized, stream, grid_x, grid_y, grid_z,
                           slots);
 }

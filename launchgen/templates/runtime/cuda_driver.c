@@ -21,8 +21,10 @@ typedef struct lg_driver {
     int (*device_attribute)(int *value, int attribute, int device);
     int (*function_get)(int *value, int attribute, void *function);
     int (*function_set)(void *function, int attribute, int value);
+    int (*function_parameter)(void *function, size_t index, size_t *offset, size_t *size);
     int (*kernel_get)(int *value, int attribute, void *kernel, int device);
     int (*kernel_set)(int attribute, int value, void *kernel, int device);
+    int (*kernel_parameter)(void *kernel, size_t index, size_t *offset, size_t *size);
     int (*kernel_function)(void **function, void *kernel);
     int (*library_load)(void **library, const void *image, int *jit_options, void **jit_values,
                         unsigned int jit_count, int *options, void **values, unsigned int count);
@@ -59,8 +61,10 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(device_attribute, "cuDeviceGetAttribute", 1),
     LG_ENTRY(function_get, "cuFuncGetAttribute", 1),
     LG_ENTRY(function_set, "cuFuncSetAttribute", 1),
+    LG_ENTRY(function_parameter, "cuFuncGetParamInfo", 0),
     LG_ENTRY(kernel_get, "cuKernelGetAttribute", 0),
     LG_ENTRY(kernel_set, "cuKernelSetAttribute", 0),
+    LG_ENTRY(kernel_parameter, "cuKernelGetParamInfo", 0),
     LG_ENTRY(kernel_function, "cuKernelGetFunction", 0),
     LG_ENTRY(library_load, "cuLibraryLoadData", 0),
     LG_ENTRY(library_unload, "cuLibraryUnload", 0),

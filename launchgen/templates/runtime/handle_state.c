@@ -1,15 +1,40 @@
-/* The caller loads the kernel and hands over its function, so there is nothing to remember. */
+/* The caller loads the kernel and hands over its function. `checked` is the last one whose
+ * parameters were compared: a program has one, or few. */
 typedef struct lg_state {
-    void *function;
+    lg_loaded loaded;
+    void **checked;
 } lg_state;
 
-static int lg_take_function(const lg_state *state, const lg_kernel *kernel, void **function)
+/* A CUkernel tells its parameters in a context only, and can be launched without: a thread that
+ * has none gets the one that a launch would bring. */
+LG_COLD
+static int lg_check_handle(const lg_state *state, const lg_kernel *kernel, void *stream)
+{
+    void *function = state->loaded.function;
+    void *context = NULL;
+    size_t size = 0;
+    int status = LG_SUCCESS;
+    if (function == NULL)
+        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: the function handle is null", kernel->name);
+    if (lg_cuda.function_parameter != NULL &&
+        lg_parameter_size(function, 0, &size) == LG_ERROR_INVALID_CONTEXT)
+        status = lg_need_context(kernel->name, stream, &context);
+    if (status == LG_SUCCESS)
+        status = lg_check_parameters(kernel, kernel->variants, function, LG_ERROR_INVALID_VALUE,
+                                     "kernel");
+    if (status == LG_SUCCESS)
+        __atomic_store_n(state->checked, function, __ATOMIC_RELAXED);
+    return status;
+}
+
+static int lg_take_function(const lg_state *state, const lg_kernel *kernel, void *stream)
 {
     int status = lg_need_driver(kernel->name);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
-    if (LG_UNLIKELY(state->function == NULL))
-        return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: the function handle is null", kernel->name);
-    *function = state->function;
+    /* Before the first check it is NULL, as a handle that is null. */
+    void *checked = __atomic_load_n(state->checked, __ATOMIC_RELAXED);
+    if (LG_UNLIKELY(checked != state->loaded.function || checked == NULL))
+        return lg_check_handle(state, kernel, stream);
     return LG_SUCCESS;
 }

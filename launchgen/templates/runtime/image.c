@@ -1,76 +1,104 @@
 /* One load: of a library, which serves every context of a device, or, where the driver has no
  * libraries, of a module, which serves one context. */
-typedef struct lg_loaded {
-    struct lg_loaded *next;
+typedef struct lg_node {
+    lg_loaded loaded;
+    struct lg_node *next;
     void *context;
     int device;
     void *module;
-    void *function;
-} lg_loaded;
+} lg_node;
 
-/* `anywhere` is the function once nothing has to be asked before a launch: one device, one
- * library. Otherwise each launch looks its device or context up in `loaded`, to which nodes are
- * only ever added until all are released. */
+/* `anywhere` is what to launch once nothing has to be asked before it: one device, one library.
+ * Otherwise each launch looks its device or context up in `nodes`, to which some are only ever
+ * added until all are released. `libraries` has one for each variant, shared by its devices. */
 typedef struct lg_state {
-    void *anywhere;
-    lg_loaded *loaded;
-    void *library;
+    const lg_loaded *anywhere;
+    lg_node *nodes;
+    void **libraries;
     pthread_mutex_t mutex;
 } lg_state;
 
-static void *lg_lookup(const lg_state *state, const void *context, int device)
+static const lg_loaded *lg_lookup(const lg_state *state, const void *context, int device)
 {
-    const lg_loaded *node = __atomic_load_n(&state->loaded, __ATOMIC_ACQUIRE);
+    const lg_node *node = __atomic_load_n(&state->nodes, __ATOMIC_ACQUIRE);
     for (; node != NULL; node = node->next) {
         if (node->context == NULL ? node->device == device : node->context == context)
-            return node->function;
+            return &node->loaded;
     }
     return NULL;
 }
 
+/* Finds the best image that the device runs. */
 LG_COLD
-static int lg_entry_failed(const lg_kernel *kernel, const char *call, int status)
+static int lg_choose(const lg_kernel *kernel, int device, const lg_variant **variant)
 {
-    char detail[512];
-    (void)snprintf(detail, sizeof detail, "; the image was asked for '%s'", kernel->entry);
-    return lg_driver_failed(kernel->name, call, status, detail);
+    int major = 0;
+    int minor = 0;
+    int status = lg_cuda.device_attribute(&major, LG_DEVICE_CAPABILITY_MAJOR, device);
+    if (status == LG_SUCCESS)
+        status = lg_cuda.device_attribute(&minor, LG_DEVICE_CAPABILITY_MINOR, device);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel->name, "cuDeviceGetAttribute", status, "");
+    const int capability = 10 * major + minor;
+    for (uint32_t i = 0; i < kernel->choice_count; i++) {
+        const lg_choice *choice = &kernel->choices[i];
+        if (choice->first <= capability && capability <= choice->last) {
+            *variant = choice->variant;
+            return LG_SUCCESS;
+        }
+    }
+    return lg_refuse(LG_ERROR_NO_BINARY_FOR_GPU,
+                     "%s: no image fits device %d of capability %d.%d; at hand %s %s",
+                     kernel->name, device, major, minor, kernel->variant_count == 1 ? "is" : "are",
+                     kernel->architectures);
 }
 
 LG_COLD
-static int lg_load_library(lg_state *state, const lg_kernel *kernel, lg_loaded *node)
+static int lg_entry_failed(const lg_variant *variant, const char *call, int status)
 {
-    void *function = NULL;
+    char detail[512];
+    (void)snprintf(detail, sizeof detail, "; the image was asked for '%s'", variant->entry);
+    return lg_driver_failed(variant->name, call, status, detail);
+}
+
+/* Leaves what the driver launches in the node, and the same as the current context's function in
+ * `function`. */
+LG_COLD
+static int lg_load_library(void **library, lg_node *node, void **function)
+{
+    const lg_variant *variant = node->loaded.variant;
     int status = LG_SUCCESS;
-    if (state->library == NULL) {
-        status = lg_cuda.library_load(&state->library, kernel->image, NULL, NULL, 0, NULL, NULL,
-                                      0);
+    if (*library == NULL) {
+        status = lg_cuda.library_load(library, variant->image, NULL, NULL, 0, NULL, NULL, 0);
         if (status != LG_SUCCESS) {
-            state->library = NULL;
-            return lg_driver_failed(kernel->name, "cuLibraryLoadData", status, "");
+            *library = NULL;
+            return lg_driver_failed(variant->name, "cuLibraryLoadData", status, "");
         }
     }
-    status = lg_cuda.library_kernel(&node->function, state->library, kernel->entry);
+    status = lg_cuda.library_kernel(&node->loaded.function, *library, variant->entry);
     if (status != LG_SUCCESS)
-        return lg_entry_failed(kernel, "cuLibraryGetKernel", status);
+        return lg_entry_failed(variant, "cuLibraryGetKernel", status);
     /* Drivers load lazily: this is what brings the code onto the device, and says so if the
      * device cannot run it, before a stream capture or the first launch depends on it. */
-    status = lg_cuda.kernel_function(&function, node->function);
+    status = lg_cuda.kernel_function(function, node->loaded.function);
     if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name, "cuKernelGetFunction", status, "");
+        return lg_driver_failed(variant->name, "cuKernelGetFunction", status, "");
     return LG_SUCCESS;
 }
 
 LG_COLD
-static int lg_load_module(const lg_kernel *kernel, lg_loaded *node)
+static int lg_load_module(lg_node *node, void **function)
 {
-    int status = lg_cuda.module_load(&node->module, kernel->image);
+    const lg_variant *variant = node->loaded.variant;
+    int status = lg_cuda.module_load(&node->module, variant->image);
     if (status != LG_SUCCESS) {
         node->module = NULL;
-        return lg_driver_failed(kernel->name, "cuModuleLoadData", status, "");
+        return lg_driver_failed(variant->name, "cuModuleLoadData", status, "");
     }
-    status = lg_cuda.module_function(&node->function, node->module, kernel->entry);
+    status = lg_cuda.module_function(function, node->module, variant->entry);
     if (status != LG_SUCCESS)
-        return lg_entry_failed(kernel, "cuModuleGetFunction", status);
+        return lg_entry_failed(variant, "cuModuleGetFunction", status);
+    node->loaded.function = *function;
     return LG_SUCCESS;
 }
 
@@ -78,48 +106,59 @@ static int lg_load_module(const lg_kernel *kernel, lg_loaded *node)
  * good for the next try. */
 LG_COLD
 static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context, int device,
-                        void **function)
+                        const lg_loaded **loaded)
 {
     const int libraries = lg_cuda.library_load != NULL;
-    lg_loaded *node = (lg_loaded *)calloc(1, sizeof *node);
+    const lg_variant *variant = NULL;
+    void *function = NULL;
+    int status = lg_choose(kernel, device, &variant);
+    if (status != LG_SUCCESS)
+        return status;
+    lg_node *node = (lg_node *)calloc(1, sizeof *node);
     if (node == NULL)
         return lg_refuse(LG_ERROR_OUT_OF_MEMORY, "%s: out of memory", kernel->name);
+    node->loaded.variant = variant;
     node->context = libraries ? NULL : context;
     node->device = device;
-    int status = libraries ? lg_load_library(state, kernel, node) : lg_load_module(kernel, node);
+    if (libraries)
+        status = lg_load_library(&state->libraries[variant - kernel->variants], node, &function);
+    else
+        status = lg_load_module(node, &function);
     if (status == LG_SUCCESS)
-        status = lg_prepare(kernel, node->function, device, libraries);
+        status = lg_check_parameters(kernel, variant, function, LG_ERROR_INVALID_IMAGE, "image");
+    if (status == LG_SUCCESS)
+        status = lg_prepare(variant, node->loaded.function, device, libraries);
     if (status != LG_SUCCESS) {
         if (node->module != NULL)
             (void)lg_cuda.module_unload(node->module);
         free(node);
         return status;
     }
-    *function = node->function;
-    node->next = state->loaded;
-    __atomic_store_n(&state->loaded, node, __ATOMIC_RELEASE);
+    *loaded = &node->loaded;
+    node->next = state->nodes;
+    __atomic_store_n(&state->nodes, node, __ATOMIC_RELEASE);
     if (libraries && lg_cuda_devices == 1)
-        __atomic_store_n(&state->anywhere, node->function, __ATOMIC_RELEASE);
+        __atomic_store_n(&state->anywhere, *loaded, __ATOMIC_RELEASE);
     return LG_SUCCESS;
 }
 
 /* Loads the kernel where the thread is, unless another thread has meanwhile. */
 LG_COLD
 static int lg_load_once(lg_state *state, const lg_kernel *kernel, void *context, int device,
-                        void **function)
+                        const lg_loaded **loaded)
 {
     int status = LG_SUCCESS;
     (void)pthread_mutex_lock(&state->mutex);
-    *function = lg_lookup(state, context, device);
-    if (*function == NULL)
-        status = lg_load_here(state, kernel, context, device, function);
+    *loaded = lg_lookup(state, context, device);
+    if (*loaded == NULL)
+        status = lg_load_here(state, kernel, context, device, loaded);
     (void)pthread_mutex_unlock(&state->mutex);
     return status;
 }
 
 /* Finds what to launch in the current context. */
-static int lg_find_function(lg_state *state, const lg_kernel *kernel, void *stream,
-                            void **function)
+static int lg_find_loaded(lg_state *state, const lg_kernel *kernel, void *stream,
+                          const lg_loaded **loaded)
 {
     void *context = NULL;
     int device = 0;
@@ -128,24 +167,24 @@ static int lg_find_function(lg_state *state, const lg_kernel *kernel, void *stre
         status = lg_find_place(kernel->name, stream, &context, &device);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
-    *function = lg_lookup(state, context, device);
-    if (LG_UNLIKELY(*function == NULL))
-        return lg_load_once(state, kernel, context, device, function);
+    *loaded = lg_lookup(state, context, device);
+    if (LG_UNLIKELY(*loaded == NULL))
+        return lg_load_once(state, kernel, context, device, loaded);
     return LG_SUCCESS;
 }
 
-static inline int lg_need_function(lg_state *state, const lg_kernel *kernel, void *stream,
-                                   void **function)
+static inline int lg_need_loaded(lg_state *state, const lg_kernel *kernel, void *stream,
+                                 const lg_loaded **loaded)
 {
-    *function = __atomic_load_n(&state->anywhere, __ATOMIC_ACQUIRE);
-    if (LG_UNLIKELY(*function == NULL))
-        return lg_find_function(state, kernel, stream, function);
+    *loaded = __atomic_load_n(&state->anywhere, __ATOMIC_ACQUIRE);
+    if (LG_UNLIKELY(*loaded == NULL))
+        return lg_find_loaded(state, kernel, stream, loaded);
     return LG_SUCCESS;
 }
 
 /* Leaves the name of the call that failed in `call`. */
 LG_COLD
-static int lg_release_module(const lg_loaded *node, const char **call)
+static int lg_release_module(const lg_node *node, const char **call)
 {
     void *context = NULL;
     *call = "cuCtxPushCurrent";
@@ -169,11 +208,11 @@ static int lg_release(lg_state *state, const lg_kernel *kernel)
     const char *failed_call = NULL;
     int failed = LG_SUCCESS;
     (void)pthread_mutex_lock(&state->mutex);
-    lg_loaded *node = state->loaded;
-    __atomic_store_n(&state->anywhere, (void *)NULL, __ATOMIC_RELEASE);
-    __atomic_store_n(&state->loaded, (lg_loaded *)NULL, __ATOMIC_RELEASE);
+    lg_node *node = state->nodes;
+    __atomic_store_n(&state->anywhere, (const lg_loaded *)NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&state->nodes, (lg_node *)NULL, __ATOMIC_RELEASE);
     while (node != NULL) {
-        lg_loaded *next = node->next;
+        lg_node *next = node->next;
         int status = node->module != NULL ? lg_release_module(node, &call) : LG_SUCCESS;
         if (failed == LG_SUCCESS && status != LG_SUCCESS) {
             failed = status;
@@ -182,13 +221,14 @@ static int lg_release(lg_state *state, const lg_kernel *kernel)
         free(node);
         node = next;
     }
-    if (state->library != NULL) {
-        int status = lg_cuda.library_unload(state->library);
+    for (uint32_t i = 0; i < kernel->variant_count; i++) {
+        void *library = state->libraries[i];
+        int status = library != NULL ? lg_cuda.library_unload(library) : LG_SUCCESS;
         if (failed == LG_SUCCESS && status != LG_SUCCESS) {
             failed = status;
             failed_call = "cuLibraryUnload";
         }
-        state->library = NULL;
+        state->libraries[i] = NULL;
     }
     (void)pthread_mutex_unlock(&state->mutex);
     if (failed != LG_SUCCESS)

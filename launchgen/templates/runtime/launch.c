@@ -11,16 +11,16 @@ static inline int lg_is_empty(uint32_t grid_x, uint32_t grid_y, uint32_t grid_z)
 }
 
 LG_COLD
-static int lg_refuse_grid(const lg_kernel *kernel, lg_grid grid, const char *problem,
+static int lg_refuse_grid(const lg_variant *variant, lg_grid grid, const char *problem,
                           uint32_t x, uint32_t y, uint32_t z)
 {
     return lg_refuse(LG_ERROR_INVALID_VALUE,
                      "%s: a grid of %llu x %llu x %llu blocks is %s %u x %u x %u",
-                     kernel->name, grid.x, grid.y, grid.z, problem, x, y, z);
+                     variant->name, grid.x, grid.y, grid.z, problem, x, y, z);
 }
 
 LG_COLD
-static int lg_launch_failed(const lg_kernel *kernel, int status, const lg_launch_config *config)
+static int lg_launch_failed(const lg_variant *variant, int status, const lg_launch_config *config)
 {
     const int plain = lg_cuda.launch == lg_launch_without_attributes;
     char where[32] = "";
@@ -36,26 +36,26 @@ static int lg_launch_failed(const lg_kernel *kernel, int status, const lg_launch
         return lg_refuse(status,
                          "%s: the driver has no cuLaunchKernelEx and is too old for this "
                          "kernel's launch attributes%s",
-                         kernel->name, detail);
-    return lg_driver_failed(kernel->name, plain ? "cuLaunchKernel" : "cuLaunchKernelEx", status,
+                         variant->name, detail);
+    return lg_driver_failed(variant->name, plain ? "cuLaunchKernel" : "cuLaunchKernelEx", status,
                             detail);
 }
 
 /* Turns a grid into blocks, and refuses one that no device launches. */
-static inline int lg_count_blocks(const lg_kernel *kernel, lg_grid *grid)
+static inline int lg_count_blocks(const lg_variant *variant, lg_grid *grid)
 {
-    if (kernel->grid_counts_clusters) {
-        grid->x *= kernel->cluster[0];
-        grid->y *= kernel->cluster[1];
-        grid->z *= kernel->cluster[2];
-    } else if (LG_UNLIKELY(grid->x % kernel->cluster[0] != 0 ||
-                           grid->y % kernel->cluster[1] != 0 ||
-                           grid->z % kernel->cluster[2] != 0)) {
-        return lg_refuse_grid(kernel, *grid, "no multiple of the cluster,", kernel->cluster[0],
-                              kernel->cluster[1], kernel->cluster[2]);
+    if (variant->grid_counts_clusters) {
+        grid->x *= variant->cluster[0];
+        grid->y *= variant->cluster[1];
+        grid->z *= variant->cluster[2];
+    } else if (LG_UNLIKELY(grid->x % variant->cluster[0] != 0 ||
+                           grid->y % variant->cluster[1] != 0 ||
+                           grid->z % variant->cluster[2] != 0)) {
+        return lg_refuse_grid(variant, *grid, "no multiple of the cluster,", variant->cluster[0],
+                              variant->cluster[1], variant->cluster[2]);
     }
     if (LG_UNLIKELY(grid->x > LG_GRID_X || grid->y > LG_GRID_Y || grid->z > LG_GRID_Z))
-        return lg_refuse_grid(kernel, *grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
+        return lg_refuse_grid(variant, *grid, "too large; the limits are", LG_GRID_X, LG_GRID_Y,
                               LG_GRID_Z);
     return LG_SUCCESS;
 }
@@ -64,32 +64,43 @@ static inline int lg_count_blocks(const lg_kernel *kernel, lg_grid *grid)
 static inline int lg_launch_grid(lg_state *state, const lg_kernel *kernel, void *stream,
                                  uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, void **slots)
 {
+    const lg_variant *variant = kernel->variants;
+    const lg_loaded *loaded = NULL;
     lg_grid grid = {grid_x, grid_y, grid_z};
-    void *function = NULL;
+    int status = LG_SUCCESS;
     if (LG_UNLIKELY(lg_is_empty(grid_x, grid_y, grid_z)))
         return LG_SUCCESS;
-    int status = lg_count_blocks(kernel, &grid);
+    /* Of several images the device decides, and each counts in its own way; a single one is known
+     * before anything reaches the driver. */
+    if (kernel->variant_count == 1)
+        status = lg_count_blocks(variant, &grid);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
-    status = lg_need_function(state, kernel, stream, &function);
+    status = lg_need_loaded(state, kernel, stream, &loaded);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
+    if (kernel->variant_count != 1) {
+        variant = loaded->variant;
+        status = lg_count_blocks(variant, &grid);
+        if (LG_UNLIKELY(status != LG_SUCCESS))
+            return status;
+    }
     const lg_launch_config config = {
         (uint32_t)grid.x,   (uint32_t)grid.y, (uint32_t)grid.z,
-        kernel->threads,    1,                1,
-        kernel->shared,     stream,           kernel->attributes,
-        kernel->attribute_count,
+        variant->threads,   1,                1,
+        variant->shared,    stream,           variant->attributes,
+        variant->attribute_count,
     };
-    status = lg_cuda.launch(&config, function, slots, NULL);
+    status = lg_cuda.launch(&config, loaded->function, slots, NULL);
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
         /* A thread without a context: only now is it worth asking for one. */
         void *context = NULL;
         status = lg_need_context(kernel->name, stream, &context);
         if (status != LG_SUCCESS)
             return status;
-        status = lg_cuda.launch(&config, function, slots, NULL);
+        status = lg_cuda.launch(&config, loaded->function, slots, NULL);
     }
     if (LG_UNLIKELY(status != LG_SUCCESS))
-        return lg_launch_failed(kernel, status, &config);
+        return lg_launch_failed(variant, status, &config);
     return LG_SUCCESS;
 }

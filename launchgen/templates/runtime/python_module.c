@@ -25,6 +25,10 @@ static const char *lg_own_error_name(int status)
     switch (status) {
     case LG_ERROR_OUT_OF_MEMORY:
         return "CUDA_ERROR_OUT_OF_MEMORY";
+    case LG_ERROR_INVALID_IMAGE:
+        return "CUDA_ERROR_INVALID_IMAGE";
+    case LG_ERROR_NO_BINARY_FOR_GPU:
+        return "CUDA_ERROR_NO_BINARY_FOR_GPU";
     case LG_ERROR_SYMBOL_NOT_FOUND:
         return "CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND";
     case LG_ERROR_LIBRARY_NOT_FOUND:

@@ -10,11 +10,13 @@ static int lg_allocate(PyObject *module, const lg_kernel *kernel, const lg_argum
     lg_grid blocks = {grid[0], grid[1], grid[2]};
     if (lg_is_empty(grid[0], grid[1], grid[2]))
         return 0;
-    /* No memory is asked for where the launch would be refused. */
-    int refused = lg_count_blocks(kernel, &blocks);
+    /* No memory is asked for where the launch would be refused, as far as that is known. */
+    int refused = LG_SUCCESS;
+    if (kernel->variant_count == 1)
+        refused = lg_count_blocks(kernel->variants, &blocks);
     if (refused != LG_SUCCESS)
         return lg_raise(module, refused);
-    if (!lg_scratch_bytes(kernel, each, grid[0], grid[1], grid[2], &bytes)) {
+    if (!lg_scratch_bytes(each, grid[0], grid[1], grid[2], &bytes)) {
         PyErr_Format(PyExc_ValueError, "%s: the %s for this grid exceeds 64 bits", kernel->name,
                      what->place);
         return -1;

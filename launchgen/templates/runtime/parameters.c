@@ -1,0 +1,44 @@
+/* Tells the size of one of a function's parameters. A CUkernel is no handle for the first call,
+ * and the second needs a current context. */
+LG_COLD
+static int lg_parameter_size(void *function, size_t index, size_t *size)
+{
+    size_t offset = 0;
+    int status = lg_cuda.function_parameter(function, index, &offset, size);
+    if (status == LG_ERROR_INVALID_HANDLE && lg_cuda.kernel_parameter != NULL)
+        status = lg_cuda.kernel_parameter(function, index, &offset, size);
+    return status;
+}
+
+/* Compares what the kernel takes with what this launcher passes: too little, and the kernel would
+ * read whatever lies behind it. The driver refuses the index behind the last parameter as a bad
+ * value. Whatever else it answers is no verdict, and drivers before CUDA 12.4 have no answer. */
+LG_COLD
+static int lg_check_parameters(const lg_kernel *kernel, const lg_variant *variant, void *function,
+                               int refusal, const char *made_for)
+{
+    const uint32_t count = variant->parameter_count;
+    for (uint32_t i = 0; i <= count && lg_cuda.function_parameter != NULL; i++) {
+        size_t size = 0;
+        const int status = lg_parameter_size(function, i, &size);
+        if (status != LG_SUCCESS && (status != LG_ERROR_INVALID_VALUE || i == count))
+            return LG_SUCCESS;
+        if (status != LG_SUCCESS)
+            return lg_refuse(refusal,
+                             "%s: %s has no parameter in the %s, which has %u; the launcher was "
+                             "made for another %s",
+                             kernel->name, kernel->parameters[i].text, made_for, i, made_for);
+        if (i == count)
+            return lg_refuse(refusal,
+                             "%s: parameter %u of the %s has no argument (%zu bytes); the "
+                             "launcher was made for another %s",
+                             kernel->name, i, made_for, size, made_for);
+        if (size != kernel->parameters[i].size)
+            return lg_refuse(refusal,
+                             "%s: %s has %zu bytes, but parameter %u of the %s has %zu; the "
+                             "launcher was made for another %s",
+                             kernel->name, kernel->parameters[i].text, kernel->parameters[i].size,
+                             i, made_for, size, made_for);
+    }
+    return LG_SUCCESS;
+}
