@@ -21,6 +21,7 @@ lint: $(VENV)/.installed-for-tests
 
 golden: $(VENV)/.installed-for-tests
 	$(BIN)/python -m pytest -q tests/test_golden.py tests/test_cli.py tests/test_signature.py \
+	    tests/test_inspect.py \
 	    --snapshot-update
 
 $(VENV)/.installed: pyproject.toml

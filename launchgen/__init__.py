@@ -1,4 +1,4 @@
-"""Launchers for compiled GPU kernels: from a signature and an image to C and Python.
+"""Launchers for compiled GPU kernels: from an image and what lies beside it to C and Python.
 
 Every step is a function, pure between those that read and write::
 
@@ -8,8 +8,8 @@ Every step is a function, pure between those that read and write::
     from launchgen.sources import read_kernel
     from launchgen.targets import TARGETS
 
-    text, target = "x_ptr: *fp32, n: i32, BLOCK: constexpr", TARGETS["cuda"]
-    kernel = read_kernel(Path("add.json"), signature_text=text, name="add", target=target)
+    target = TARGETS["cuda"]
+    kernel = read_kernel(Path("add.json"), signature_text=None, name="add", target=target)
     plan = launchgen.plan(kernel, target=target, command="")
     files = launchgen.render(plan, artifacts=(ARTIFACTS["c"], ARTIFACTS["make"]))
     launchgen.write(files, "build/add")

@@ -89,6 +89,9 @@ class _Release(Struct, frozen=True, kw_only=True):
 _GLOBAL: Final = (SlotRole.GLOBAL_SCRATCH,)
 _BOTH: Final = (SlotRole.GLOBAL_SCRATCH, SlotRole.PROFILE_SCRATCH)
 
+MOST_HIDDEN: Final = len(_BOTH)
+"""Most hidden parameters of any release."""
+
 _RELEASES: Final = (  # newest first
     _Release(
         since=(3, 8),
@@ -105,9 +108,16 @@ _RELEASES: Final = (  # newest first
 )
 
 
-def hidden_slots(version: Version | None) -> tuple[Slot, ...]:
-    """Return what a release passes after the last argument; nothing where none is known."""
-    return tuple(_hidden(role) for role in _release(version).hidden)
+def hidden_slots(version: Version | None, count: int | None = None) -> tuple[Slot, ...]:
+    """Return what a release passes after the last argument; nothing where none is known.
+
+    ``count`` is how many an image has, which is right where the release says otherwise.
+    """
+    return tuple(_hidden(role) for role in _hidden_roles(version, count))
+
+
+def _hidden_roles(version: Version | None, count: int | None) -> tuple[SlotRole, ...]:
+    return _release(version).hidden if count is None else _BOTH[:count]
 
 
 def is_hidden(slot: Slot) -> bool:
@@ -138,7 +148,7 @@ def slots(signature: Signature, metadata: LaunchMetadata, *, target: Target) -> 
     listed: list[Slot] = []
     for leaf in leaves(signature):
         listed += _leaf_slots(leaf, leaf_label(signature, leaf.path), flags)
-    listed += hidden_slots(metadata.triton_version)
+    listed += hidden_slots(metadata.triton_version, metadata.hidden_scratch)
     _check_scratch(SlotRole.GLOBAL_SCRATCH, metadata.global_scratch, metadata)
     _check_scratch(SlotRole.PROFILE_SCRATCH, metadata.profile_scratch, metadata)
     _check_size(total_bytes(listed), metadata, target)
@@ -317,7 +327,7 @@ def _refuse(signature: Signature, leaf: Leaf, problem: str, hint: str) -> NoRetu
 def _check_scratch(role: SlotRole, scratch: Scratch, metadata: LaunchMetadata) -> None:
     """Refuse scratch that a kernel of this release cannot be told of."""
     version = metadata.triton_version
-    if scratch.size == 0 or role in _release(version).hidden:
+    if scratch.size == 0 or role in _hidden_roles(version, metadata.hidden_scratch):
         return
     who = "without a Triton version" if version is None else f"of Triton {version[0]}.{version[1]}"
     raise MetadataError(

@@ -85,6 +85,8 @@ class Artifact:
     """What its C compiles to; None for text that is no launcher."""
     needs: tuple[str, ...] = ()
     """Names of artifacts of which at least one must be emitted with it."""
+    describes_one: bool = False
+    """Whether it can say what one image needs, and not what several do."""
 
 
 _LAUNCHERS: Final = ("c", "cpython")
@@ -137,6 +139,12 @@ _ROWS: Final = (
             ),
         ),
         needs=_LAUNCHERS,
+    ),
+    Artifact(
+        name="level0",
+        summary='launch metadata as Meta\'s Triton writes it ("Level 0"): {name}.launch_metadata',
+        outputs=(Output(file="{name}.launch_metadata", template="json/level0.json.jinja"),),
+        describes_one=True,
     ),
 )
 

@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from launchgen.artifacts import Artifact
     from launchgen.overrides import Overrides
     from launchgen.rendering import GeneratedFiles
+    from launchgen.sources import KernelSource
     from launchgen.toolchain import Step
 
 _DIFFERENT: Final = 1
+_DISAGREES: Final = 2
 _BROKEN: Final = 3
 _BY_SIGNAL: Final = 128
 
@@ -55,11 +57,13 @@ def cli() -> None:
 # "\b" keeps click from filling the paragraph behind it.
 _EMIT_HELP: Final = """Write launchers for KERNEL, and what compiles them.
 
-KERNEL is what Triton leaves in its cache, NAME.json with NAME.cubin beside it, or a bare .cubin;
-or nothing, with --signature: then the launcher takes a function handle.
+KERNEL is what Triton leaves in its cache, NAME.json with NAME.cubin and NAME.ttir beside it, which
+say what the kernel is called with; or a bare .cubin, .fatbin or .ptx; or nothing, with --signature:
+then the launcher takes a function handle.
 
 \b
-launchgen emit add.json -s "x_ptr: *fp32, n: i32, BLOCK: constexpr" -o build/add
+launchgen emit add.json -o build/add
+launchgen emit add.json --image sm80/add.cubin
 launchgen emit -s "x: *fp32, n: i32" --name add --num-warps 4 --triton-version 3.6.0
 """
 
@@ -88,7 +92,7 @@ def emit(ctx: click.Context, /, **_: object) -> int:
     )
     for note in kernel.notes:
         click.echo(f"note: {note}", err=True)
-    _refuse_unimportable(kernel.name, artifacts)
+    _refuse_unfit(kernel, artifacts)
     plan = planning.make_plan(
         kernel,
         target=target,
@@ -148,11 +152,16 @@ def _refuse_contradictions(given: Emit) -> None:
         raise UsageError(Diagnostic("--out is empty", hint="'.' is the current folder"))
 
 
-def _refuse_unimportable(name: str, artifacts: tuple[Artifact, ...]) -> None:
+def _refuse_unfit(kernel: KernelSource, artifacts: tuple[Artifact, ...]) -> None:
+    """Refuse artifacts that this launcher cannot have."""
     makes_module = any(row.face is not None and row.face.needs_python for row in artifacts)
-    if makes_module and keyword.iskeyword(name):
-        problem = f"Python has no way to import a module called '{name}'"
+    if makes_module and keyword.iskeyword(kernel.name):
+        problem = f"Python has no way to import a module called '{kernel.name}'"
         raise UsageError(Diagnostic(problem, hint="give another --name, or only C artifacts"))
+    for row in artifacts:
+        if row.describes_one and len(kernel.variants) > 1:
+            problem = f"'{row.name}' describes one image, and there are {len(kernel.variants)}"
+            raise UsageError(Diagnostic(problem, hint="emit it for each image on its own"))
 
 
 def _overrides(given: Emit) -> Overrides:
@@ -183,6 +192,40 @@ def _convert(option: str, text: str | None, parse: Callable[[str], T]) -> T | No
 
 def _path(text: str | None) -> Path | None:
     return None if text is None else Path(text)
+
+
+@cli.command()
+@click.argument("file", metavar="FILE")
+@click.option(
+    "-s", "--signature", metavar="TEXT", help="Show this signature beside it; @FILE reads it."
+)
+@click.option("--entry", metavar="NAME", help="The kernel to show.  [default: all]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@click.option(
+    "--target", "-t", type=click.Choice(list(TARGETS)), default=next(iter(TARGETS)), hidden=True
+)
+def inspect(file: str, signature: str | None, entry: str | None, as_json: bool, target: str) -> int:
+    """Show what a compiled kernel takes, and whether its signature agrees.
+
+    FILE is what emit takes: NAME.json of Triton's cache, or a .cubin, .fatbin or .ptx.  Ends with 2
+    where the signature and the image disagree.
+    """
+    from launchgen import inspection, reports, signatures  # noqa: PLC0415
+
+    given, _ = signatures.given_signature(signature)
+    found = inspection.inspect(
+        Path(file),
+        signature=None if given is None else given.signature,
+        entry=entry,
+        target=TARGETS[target],
+    )
+    for note in found.notes:
+        click.echo(f"note: {note}", err=True)
+    if as_json:
+        click.echo(reports.inspection_json(found))
+    else:
+        click.echo(reports.inspection_text(found, is_terminal=sys.stdout.isatty()))
+    return 0 if found.agrees else _DISAGREES
 
 
 @cli.command()

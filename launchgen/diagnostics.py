@@ -32,18 +32,21 @@ class Span:
 class Diagnostic:
     """One finding.
 
-    ``span`` and ``source`` are given together and place a caret; ``hint`` says what to do.
+    ``span`` and ``source`` are given together and place a caret; ``details`` are lines that show
+    what the message says; ``hint`` says what to do.
     """
 
     message: str
     source: Source | None = None
     span: Span | None = None
     hint: str | None = None
+    details: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"error: {self._place()}{self.message}"]
         if self.source is not None and self.span is not None:
             lines += _excerpt(self.source.text, self.span)
+        lines += [f"  {line}" for line in self.details]
         if self.hint is not None:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)
@@ -78,6 +81,10 @@ class SignatureError(LaunchgenError):
 
 class MetadataError(LaunchgenError):
     """Launch metadata that no launch could obey."""
+
+
+class MismatchError(LaunchgenError):
+    """A signature or launch metadata that contradicts the compiled kernel."""
 
 
 class UnsupportedError(LaunchgenError):

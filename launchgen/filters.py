@@ -6,6 +6,7 @@ the string or the recipe that it is printed into.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -47,6 +48,17 @@ def hash_comment(text: str) -> str:
     return _PYTHON_COMMENTS.sub(r"\g<0> ", _visible(text))
 
 
+def json_value(value: object) -> str:
+    """Return a number, a text or a list of such as JSON, on one line and in ASCII."""
+    return json.dumps(value, allow_nan=False)
+
+
+def json_lines(comment: str) -> str:
+    """Return the lines of a ``#`` comment as strings of a JSON list, indented."""
+    lines = (json.dumps(line.removeprefix("# ")) for line in comment.splitlines())
+    return ",\n".join(f"    {line}" for line in lines)
+
+
 def c_bytes(data: bytes) -> str:
     """Return the elements of a C array, twelve to a line, indented."""
     lines = (
@@ -77,6 +89,8 @@ FILTERS: Final[Mapping[str, Callable[..., str]]] = MappingProxyType(
         "c_string": c_string,
         "c_comment": c_comment,
         "hash_comment": hash_comment,
+        "json": json_value,
+        "json_lines": json_lines,
         "c_bytes": c_bytes,
         "fragment": fragment,
     }

@@ -16,7 +16,9 @@ from launchgen.diagnostics import Diagnostic, InputError, Source
 MOST_TEXT: Final = 16 * 2**20
 """Most bytes of a signature or of launch metadata; Triton's JSON has a few thousand."""
 
-_ELF: Final = b"\x7fELF"
+_MAGIC_BYTES: Final = 4
+_MAGICS: Final = (b"\x7fELF", b"\x50\xed\x55\xba")
+"""First bytes of a cubin and of a fatbin."""
 
 
 class InputFile(Struct, frozen=True):
@@ -38,16 +40,13 @@ class Content(Struct, frozen=True):
 
 
 def read_image(path: Path) -> Content:
-    """Return a compiled kernel; raises InputError for a file that is none."""
-    image = read_file(path, None, magic=_ELF)
+    """Return a file with compiled kernels, which may have any size unless it is text.
+
+    Raises InputError for a file that is empty or cannot be read.
+    """
+    image = read_file(path, MOST_TEXT, unlimited=_MAGICS)
     if not image.data:
         raise input_error(path, "is empty", "compile the kernel again")
-    if not image.data.startswith(_ELF):
-        raise input_error(
-            path,
-            "is no compiled kernel: it does not begin as an ELF file does",
-            "an image is what Triton or nvcc -cubin writes; PTX has to be assembled first",
-        )
     return image
 
 
@@ -62,16 +61,17 @@ def as_text(content: Content) -> Source:
     return Source(shown_path(content.file.path), text)
 
 
-def read_file(path: Path, most: int | None, *, magic: bytes = b"") -> Content:
+def read_file(path: Path, most: int, *, unlimited: tuple[bytes, ...] = ()) -> Content:
     """Return a file's bytes, and refuse one with more than ``most``; 0: only open it.
 
-    Of a file that does not begin with ``magic`` no more than that is read.  Raises InputError.
+    One that begins with four bytes of ``unlimited`` may have any size.  Raises InputError.
     """
     try:
         with path.open("rb") as file:
-            data = file.read(len(magic))
-            if data == magic and most != 0:
-                data += file.read(-1 if most is None else most + 1)
+            data = file.read(_MAGIC_BYTES) if most else b""
+            is_limited = data not in unlimited
+            if most:
+                data += file.read(most + 1 if is_limited else -1)
     except IsADirectoryError:
         raise input_error(path, "is a directory") from None
     except FileNotFoundError:
@@ -81,7 +81,7 @@ def read_file(path: Path, most: int | None, *, magic: bytes = b"") -> Content:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise input_error(path, f"cannot be read: {reason or error}") from None
-    if most is not None and len(data) > most:
+    if is_limited and len(data) > most:
         raise input_error(path, f"has more than {most // 2**20} MiB, which no such file needs")
     return Content(InputFile(path, path.name, hashlib.sha256(data).hexdigest()), data)
 

@@ -18,6 +18,7 @@ from launchgen.diagnostics import (
     UnsupportedError,
     UsageError,
 )
+from launchgen.image import Entry
 from launchgen.overrides import Cluster, Overrides, Scratch, Version, parse_version
 from launchgen.targets import Target
 from launchgen.triton_json import (
@@ -57,6 +58,8 @@ class LaunchMetadata(Struct, frozen=True):
     """Blocks of one cluster along x, y and z; all 1: no cluster."""
     grid_counts_clusters: bool
     """True: the caller's grid is multiplied by ``cluster`` axis by axis; False: it is in blocks."""
+    preferred_cluster: Cluster | None
+    """A greater cluster that the device may use where it has room; None: there is none."""
     shared: int
     """Dynamic shared memory."""
     cooperative: bool
@@ -65,8 +68,12 @@ class LaunchMetadata(Struct, frozen=True):
     global_scratch: Scratch
     profile_scratch: Scratch
     tensor_descriptors: tuple[TensorDescriptorMeta, ...]
+    tmem_size: int
+    """Tensor memory, in Triton's unit; a launch has nothing to do for it."""
     triton_version: Version | None
     """Major and minor; None: no Triton compiled it, or it is not known which."""
+    hidden_scratch: int | None
+    """Hidden parameters for scratch memory, as the image has them; None: the release decides."""
     capability: int | None
     """Compute capability that the image was compiled for, as in 90; None: not known."""
 
@@ -82,9 +89,15 @@ class LaunchMetadata(Struct, frozen=True):
 
 
 def launch_metadata(
-    raw: TritonMetadata | None, overrides: Overrides, *, target: Target
+    raw: TritonMetadata | None,
+    overrides: Overrides,
+    *,
+    target: Target,
+    compiled: Entry | None = None,
 ) -> LaunchMetadata:
     """Merge the JSON (None: there is none) with the options over it, and check every value.
+
+    What neither says is taken from the image, where ``compiled`` has it: name, block, cluster.
 
     Raises MetadataError for a field that no launch could obey, UsageError for such an option or
     for one that is missing, UnsupportedError for a kernel that takes parameters of its own.
@@ -96,15 +109,17 @@ def launch_metadata(
     num_ctas.check_range(1, target.most_cluster)
     shared = _given("--shared", overrides.shared, "shared", fields.shared, default=0)
     shared.check_range(0, _MOST_SHARED)
+    cluster = _cluster(fields, overrides, num_ctas, target, compiled)
     warp_size = _first(fields.warp_size, machine.warp_size, target.warp_size)
     cooperative, pdl = fields.launch_cooperative_grid, fields.launch_pdl
     return LaunchMetadata(
-        entry=_entry(fields, overrides),
-        num_warps=_num_warps(raw, overrides, warp_size, target),
+        entry=entry_name(raw, overrides) or (None if compiled is None else compiled.name),
+        num_warps=_num_warps(raw, overrides, warp_size, target, compiled),
         warp_size=warp_size,
         num_ctas=num_ctas.value,
-        cluster=_cluster(fields, overrides, num_ctas, target),
+        cluster=cluster,
         grid_counts_clusters=num_ctas.value != 1,
+        preferred_cluster=_preferred_cluster(fields, cluster, target),
         shared=shared.value,
         cooperative=_flag(overrides.cooperative, "launch_cooperative_grid", cooperative),
         pdl=_flag(overrides.pdl, "launch_pdl", pdl),
@@ -121,7 +136,9 @@ def launch_metadata(
             fields.profile_scratch_align,
         ),
         tensor_descriptors=fields.tensordesc_meta or (),
+        tmem_size=fields.tmem_size or 0,
         triton_version=overrides.triton_version or _field_version(fields),
+        hidden_scratch=None,
         capability=_capability(machine),
     )
 
@@ -181,12 +198,19 @@ def _check_origin(fields: TritonMetadata, machine: TritonTarget, target: Target)
         )
 
 
-def _entry(fields: TritonMetadata, overrides: Overrides) -> str | None:
+def entry_name(raw: TritonMetadata | None, overrides: Overrides) -> str | None:
+    """Return what the options, else the metadata, call the kernel in its image.
+
+    Raises UsageError or MetadataError for what no kernel can be called.
+    """
+    fields = raw if raw is not None else TritonMetadata()
     if overrides.entry is not None and not _is_entry(overrides.entry):
         problem = f"--entry is {overrides.entry!a}: no kernel is called so"
         raise UsageError(Diagnostic(problem, hint="give the kernel's name inside the image"))
-    if overrides.entry is not None or fields.name is None:
+    if overrides.entry is not None:
         return overrides.entry
+    if fields.name is None:
+        return None
     if not _is_entry(fields.name):
         problem = f"name is {fields.name!a}: no kernel is called so"
         raise MetadataError(Diagnostic(problem, hint="--entry overrides it"))
@@ -198,11 +222,18 @@ def _is_entry(name: str) -> bool:
 
 
 def _num_warps(
-    raw: TritonMetadata | None, overrides: Overrides, warp_size: int, target: Target
+    raw: TritonMetadata | None,
+    overrides: Overrides,
+    warp_size: int,
+    target: Target,
+    compiled: Entry | None,
 ) -> int:
     written = None if raw is None else raw.num_warps
+    if written is None and compiled is not None and compiled.block is not None:
+        # A block that is no such number of warps is refused where the two are compared.
+        written = max(1, math.prod(compiled.block) // max(1, warp_size))
     warps = _given("--num-warps", overrides.num_warps, "num_warps", written, default=0)
-    if overrides.num_warps is None and raw is None:
+    if overrides.num_warps is None and written is None and raw is None:
         raise UsageError(
             Diagnostic(
                 "how many warps a block has is not known",
@@ -228,9 +259,16 @@ def _num_warps(
 
 
 def _cluster(
-    fields: TritonMetadata, overrides: Overrides, num_ctas: _Given, target: Target
+    fields: TritonMetadata,
+    overrides: Overrides,
+    num_ctas: _Given,
+    target: Target,
+    compiled: Entry | None,
 ) -> Cluster:
-    """Return the blocks of one cluster: of ``--cluster``, else as ``num_ctas`` says."""
+    """Return the blocks of one cluster: of ``--cluster``, else as ``num_ctas`` says.
+
+    Where neither does, the image knows the cluster of a kernel that has a fixed one.
+    """
     if overrides.cluster is not None:
         dims = overrides.cluster
         shown = ",".join(map(_shown, dims))
@@ -245,7 +283,9 @@ def _cluster(
     # Triton looks at cluster_dims only when num_ctas is not 1, and they are no longer right when
     # an option changed num_ctas.
     written = fields.cluster_dims if overrides.num_ctas in (None, fields.num_ctas) else None
-    if num_ctas.value == 1 or written is None:
+    if num_ctas.value == 1:
+        return _uncounted_cluster(fields, overrides, target, compiled)
+    if written is None:
         return num_ctas.value, 1, 1
     if min(written) < 1 or math.prod(written) != num_ctas.value:
         shown = ", ".join(map(_shown, written))
@@ -253,6 +293,41 @@ def _cluster(
         hint = "the three numbers must multiply to it; --cluster overrides them"
         raise MetadataError(Diagnostic(problem, hint=hint))
     return written
+
+
+def _uncounted_cluster(
+    fields: TritonMetadata, overrides: Overrides, target: Target, compiled: Entry | None
+) -> Cluster:
+    """Return the cluster of a kernel whose grid counts blocks."""
+    written = fields.ctas_per_cga
+    if written is not None and max(written) > 1:
+        if min(written) < 1 or math.prod(written) > target.most_cluster:
+            shown = ", ".join(map(_shown, written))
+            problem = f"the cluster is [{shown}]: it has 1 to {target.most_cluster} blocks"
+            raise MetadataError(Diagnostic(problem, hint="--cluster overrides it"))
+        return written
+    is_open = fields.num_ctas is None or bool(fields.launch_cluster)
+    if is_open and overrides.num_ctas is None and compiled is not None and compiled.cluster:
+        return compiled.cluster
+    return 1, 1, 1
+
+
+def _preferred_cluster(fields: TritonMetadata, cluster: Cluster, target: Target) -> Cluster | None:
+    """Return the cluster that a launch would rather have: a multiple of its own."""
+    preferred = fields.preferred_ctas_per_cga
+    if preferred is None or max(preferred) < 1 or preferred == cluster:
+        return None
+    is_multiple = all(
+        ours > 0 and ours % least == 0 for ours, least in zip(preferred, cluster, strict=True)
+    )
+    if not is_multiple or math.prod(preferred) > target.most_cluster:
+        shown = ", ".join(map(_shown, preferred))
+        least = ", ".join(map(_shown, cluster))
+        problem = f"the preferred cluster is [{shown}]: no multiple of the cluster, [{least}]"
+        if is_multiple:
+            problem = f"the preferred cluster is [{shown}]: more than {target.most_cluster} blocks"
+        raise MetadataError(Diagnostic(problem))
+    return preferred
 
 
 def _flag(chosen: bool | None, field: str, written: bool | int | None) -> bool:

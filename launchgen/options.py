@@ -107,7 +107,7 @@ EMIT: Final[tuple[click.Parameter, ...]] = (
         section=_KERNEL,
         metavar="TEXT",
         help="The kernel's arguments, as in 'x_ptr: *fp32, n: i32, BLOCK: constexpr'; "
-        "@FILE reads them.",
+        "@FILE reads them.  [default: read from what lies beside KERNEL]",
     ),
     Option(
         "--name",
@@ -306,7 +306,7 @@ def command_words(
     """
     words = [PROGRAM, "emit"]
     given = ctx.params | {"artifact": _spell_artifacts(artifacts)}
-    if not str(given["signature"]).startswith("@"):
+    if given["signature"] is not None and not given["signature"].startswith("@"):
         given["signature"] = signature
     if given["kernel"] is not None:
         name = os.path.basename(given["kernel"])  # noqa: PTH119 - keeps any text

@@ -9,6 +9,7 @@ from launchgen.abi import Slot, slot_text
 from launchgen.diagnostics import Diagnostic, UnsupportedError
 from launchgen.example import example_call, example_grid
 from launchgen.fragments import resolve
+from launchgen.level0_plan import plan_level0
 from launchgen.naming import FUNCTION, GRID_AXES, STREAM, CIdentifier
 from launchgen.parameters import c_parameters
 from launchgen.provenance import make_banner
@@ -138,6 +139,7 @@ def make_plan(
         fragments=resolve((*core, *_SCRATCH_CHECK) if scratch else core),
         python_fragments=resolve((*core, *_python_fragments(signature, parameters, python))),
         python=python,
+        level0=plan_level0(source.name, signature, described[0]),
     )
 
 

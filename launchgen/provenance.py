@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from launchgen.records import Banner
@@ -24,11 +25,23 @@ def make_banner(
         signature=first,
         signature_rest=tuple(rest),
         target=target.name,
-        sources=tuple(f"{file.name}  sha256:{file.sha256}" for file in source.inputs),
+        origin=source.origin,
+        has_origin=bool(source.origin),
+        sources=tuple(_sources(source)),
         regenerate=command,
         version=version or "",
         has_version=version is not None,
     )
+
+
+def _sources(source: KernelSource) -> Iterator[str]:
+    """Yield each file that was read, then each image that is only a part of one."""
+    read = [(file.name, file.sha256) for file in source.inputs]
+    images = [variant.image for variant in source.variants if variant.image is not None]
+    parts = [(f"{image.name} {image.architecture}", image.sha256) for image in images]
+    hashes = {sha256 for _, sha256 in read}
+    for name, sha256 in (*read, *(part for part in parts if part[1] not in hashes)):
+        yield f"{name}  sha256:{sha256}"
 
 
 def _wrap(name: str, signature: Signature) -> list[str]:

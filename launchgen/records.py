@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from launchgen.level0_records import PlanLevel0
 from launchgen.naming import CIdentifier
 
 
@@ -23,6 +24,9 @@ class Banner(Struct, frozen=True, kw_only=True):
     """Name and canonical signature, or their first line where they are long."""
     signature_rest: tuple[str, ...]
     """The further lines, each cut behind an argument."""
+    origin: str
+    """Where the signature was read from, in words; printed where ``has_origin``."""
+    has_origin: bool
     target: str
     sources: tuple[str, ...]
     """``name  sha256:…`` of each file that was read, and of the image."""
@@ -360,6 +364,7 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
     python_fragments: tuple[str, ...]
     """Of the runtime, in order, that the Python launcher needs."""
     python: PlanPython
+    level0: PlanLevel0
 
 
 class PlanProduct(Struct, frozen=True, kw_only=True):

@@ -39,6 +39,8 @@ class Scalar:
     kind: Kind
     size: int
     """Bytes of the slot, and its alignment."""
+    mlir: str
+    """What Triton's IR calls it; signedness is not in the IR."""
     storage_c: str
     """C type whose bits the kernel reads."""
     carrier_c: str
@@ -89,6 +91,7 @@ def _signed(bits: int, known_as: tuple[str, ...]) -> Scalar:
         python_convert_c="lg_signed_from_object",
         python_fragments=("python_signed",),
         python_limits_c=f"INT{bits}_MIN, INT{bits}_MAX",
+        mlir=f"i{bits}",
         known_as=(f"int{bits}", f"int{bits}_t", *known_as),
     )
 
@@ -106,6 +109,7 @@ def _unsigned(bits: int, known_as: tuple[str, ...]) -> Scalar:
         python_convert_c="lg_unsigned_from_object",
         python_fragments=("python_unsigned",),
         python_limits_c=f"UINT{bits}_MAX",
+        mlir=f"i{bits}",
         known_as=(f"uint{bits}", f"uint{bits}_t", *known_as),
     )
 
@@ -123,11 +127,12 @@ def _bool(name: str, pointee_c: str, known_as: tuple[str, ...] = ()) -> Scalar:
         python_convert_c="lg_bool_from_object",
         python_fragments=("python_unsigned", "python_bool"),
         python_limits_c="1",
+        mlir="i1",
         known_as=known_as,
     )
 
 
-def _half(name: str, known_as: tuple[str, ...]) -> Scalar:
+def _half(name: str, mlir: str, known_as: tuple[str, ...]) -> Scalar:
     """Return a 16-bit float: no C type, so its bits are rounded by a function of the runtime."""
     return Scalar(
         name=name,
@@ -143,15 +148,17 @@ def _half(name: str, known_as: tuple[str, ...]) -> Scalar:
         python_fragments=("python_double",),
         python_limits_c="LG_NARROWS",
         fragments=(f"round_{name}",),
+        mlir=mlir,
         known_as=known_as,
     )
 
 
-def _float(
+def _float(  # noqa: PLR0913 - one for each column in which they differ
     name: str,
     size: int,
     c_type: str,
     *,
+    mlir: str,
     known_as: tuple[str, ...],
     aliases: tuple[str, ...] = (),
 ) -> Scalar:
@@ -168,11 +175,12 @@ def _float(
         python_fragments=("python_double",),
         python_limits_c="LG_NARROWS" if size < _DOUBLE else "LG_KEEPS",
         aliases=aliases,
+        mlir=mlir,
         known_as=known_as,
     )
 
 
-def _float8(name: str, known_as: tuple[str, ...] = ()) -> Scalar:
+def _float8(name: str, mlir: str, known_as: tuple[str, ...] = ()) -> Scalar:
     return Scalar(
         name=name,
         kind=Kind.FLOAT,
@@ -181,6 +189,7 @@ def _float8(name: str, known_as: tuple[str, ...] = ()) -> Scalar:
         carrier_c="void",
         pointee_c="void",
         argument=False,
+        mlir=mlir,
         known_as=known_as,
     )
 
@@ -196,19 +205,26 @@ _ROWS: Final = (
     _unsigned(16, ("ushort",)),
     _unsigned(32, ("uint", "unsigned")),
     _unsigned(64, ("ulong", "ulonglong", "size_t", "uintptr_t")),
-    _half("fp16", ("half", "float16", "f16", "__half")),
-    _half("bf16", ("bfloat16", "bfloat", "__nv_bfloat16")),
-    _float("fp32", 4, "float", aliases=("f32",), known_as=("float", "float32", "single")),
-    _float("fp64", 8, "double", known_as=("double", "float64", "f64")),
-    _float8("fp8e4nv", ("float8_e4m3fn", "float8e4nv", "f8e4m3fn", "fp8e4m3", "fp8")),
-    _float8("fp8e4b8", ("float8_e4m3fnuz", "float8e4b8", "f8e4m3fnuz")),
-    _float8("fp8e4b15", ("float8e4b15",)),
-    _float8("fp8e5", ("float8_e5m2", "float8e5", "f8e5m2", "fp8e5m2")),
-    _float8("fp8e5b16", ("float8_e5m2fnuz", "float8e5b16", "f8e5m2fnuz")),
+    _half("fp16", "f16", ("half", "float16", "f16", "__half")),
+    _half("bf16", "bf16", ("bfloat16", "bfloat", "__nv_bfloat16")),
+    _float(
+        "fp32", 4, "float", mlir="f32", aliases=("f32",), known_as=("float", "float32", "single")
+    ),
+    _float("fp64", 8, "double", mlir="f64", known_as=("double", "float64", "f64")),
+    _float8("fp8e4nv", "f8E4M3FN", ("float8_e4m3fn", "float8e4nv", "f8e4m3fn", "fp8e4m3", "fp8")),
+    _float8("fp8e4b8", "f8E4M3FNUZ", ("float8_e4m3fnuz", "float8e4b8", "f8e4m3fnuz")),
+    _float8("fp8e4b15", "f8E4M3B11FNUZ", ("float8e4b15",)),
+    _float8("fp8e5", "f8E5M2", ("float8_e5m2", "float8e5", "f8e5m2", "fp8e5m2")),
+    _float8("fp8e5b16", "f8E5M2FNUZ", ("float8_e5m2fnuz", "float8e5b16", "f8e5m2fnuz")),
 )
 
 SCALARS: Final[Mapping[str, Scalar]] = MappingProxyType({row.name: row for row in _ROWS})
 """Scalars by canonical name, in table order."""
+
+IR_SPELLINGS: Final[Mapping[str, Scalar]] = MappingProxyType(
+    {row.mlir: row for row in reversed(_ROWS)}
+)
+"""Scalars by what Triton's IR calls them: of those it does not tell apart, the first."""
 
 SPELLINGS: Final[Mapping[str, Scalar]] = MappingProxyType(
     {spelling: row for row in _ROWS for spelling in (row.name, *row.aliases)}

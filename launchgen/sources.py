@@ -1,50 +1,37 @@
-"""KERNEL and the options around it: which files are read, and what one launcher is made from."""
+"""KERNEL and the options around it, read: what one launcher is made from, all of it in agreement.
+
+The files are chosen in ``kernel_files.py`` and read in ``readings.py``; ``signatures.py`` decides
+what the kernel is called with and compares it with everything else that is known.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-import stat
+import hashlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 from msgspec import Struct
 
+from launchgen.agreement import check_launch
 from launchgen.architecture import Architecture
-from launchgen.diagnostics import (
-    Diagnostic,
-    MetadataError,
-    Source,
-    UnsupportedError,
-    UsageError,
-)
-from launchgen.inputs import (
-    MOST_TEXT,
-    Content,
-    InputFile,
-    as_text,
-    file_mode,
-    input_error,
-    is_same,
-    read_file,
-    read_image,
-    shown_path,
-)
-from launchgen.metadata import (
-    LaunchMetadata,
-    Overrides,
-    TritonMetadata,
-    launch_metadata,
-    read_metadata,
-)
+from launchgen.diagnostics import Diagnostic, UsageError
+from launchgen.inputs import InputFile
+from launchgen.kernel_files import METADATA_SUFFIX, choose_files
+from launchgen.metadata import LaunchMetadata, Overrides
 from launchgen.naming import CIdentifier, is_identifier
-from launchgen.signature import Signature, parse
+from launchgen.readings import Candidate, candidates, read_files
+from launchgen.signature import Signature
+from launchgen.signatures import (
+    EXAMPLE,
+    Found,
+    compare_ir,
+    given_signature,
+    infer,
+    settle,
+)
 from launchgen.targets import Target
 
-_METADATA_SUFFIX: Final = ".json"
-_EXAMPLE: Final = '--signature "x_ptr: *fp32, n: i32, BLOCK: constexpr"'
-# Beside a cache entry's metadata Triton keeps a list of the entry's files, of almost that name.
-_GROUP: Final = "__grp__"
-_MOST_LISTED: Final = 8
 _NO_OVERRIDES: Final = Overrides()
 
 
@@ -56,8 +43,8 @@ class Image(Struct, frozen=True):
     """The file's name without folders."""
     sha256: str
     """Of ``data``, in lower-case hexadecimal digits."""
-    architecture: Architecture | None = None
-    """What it was compiled for; None: not known, it is tried on any device."""
+    architecture: Architecture
+    """What it was compiled for."""
 
 
 class Variant(Struct, frozen=True):
@@ -74,27 +61,14 @@ class KernelSource(Struct, frozen=True):
     name: CIdentifier
     """Prefix of what the launcher exports."""
     signature: Signature
+    origin: str
+    """Where the signature is from, in words; empty where it was given."""
     variants: tuple[Variant, ...]
     """At least one, in the order in which their images were given."""
     inputs: tuple[InputFile, ...]
-    """What was read, each once: metadata and image of each variant, then the signature."""
+    """What was read, each once: metadata, image and IR of each variant, then the signature."""
     notes: tuple[str, ...]
     """What a user should know, for standard error."""
-
-
-class _Chosen(Struct, frozen=True):
-    """The files of one variant that KERNEL and the options come to; None: there is none."""
-
-    metadata: Path | None
-    image: Path | None
-
-
-class _Read(Struct, frozen=True):
-    """What was read from the files of one variant."""
-
-    described: Content | None
-    raw: TritonMetadata | None
-    compiled: Content | None
 
 
 def read_kernel(  # noqa: PLR0913 - one for each option that chooses input
@@ -108,183 +82,67 @@ def read_kernel(  # noqa: PLR0913 - one for each option that chooses input
     name: str | None = None,
     overrides: Overrides = _NO_OVERRIDES,
 ) -> KernelSource:
-    """Read what the command line names, and check that it is enough for a launcher.
+    """Read what the command line names, and check that all of it agrees.
 
-    For each image one file of launch metadata counts: ``metadata``, else the JSON beside an image
-    given with ``--image``, else KERNEL.  ``signature_text`` is a signature, or ``@FILE``.
+    ``signature_text`` is a signature, or ``@FILE``; None: it is read from what lies beside the
+    kernel.  ``images`` may hold several each; of all images the launcher picks one at run time.
 
-    Raises InputError for a file that cannot be read, UsageError for what is missing or
-    contradicts itself, and whatever signature and metadata raise.
+    Raises InputError for a file that cannot be read, UsageError for what is missing or contradicts
+    itself, MismatchError where signature, metadata, image and IR disagree, and whatever signature
+    and metadata raise.
     """
-    if kernel is None and signature_text is None:
-        hint = f"launchgen emit NAME{_METADATA_SUFFIX} {_EXAMPLE}"
+    if kernel is None and signature_text is None and not images:
+        hint = f"launchgen emit NAME{METADATA_SUFFIX}, or {EXAMPLE}"
         raise UsageError(Diagnostic("neither KERNEL nor --signature is given", hint=hint))
-    chosen = _choose(kernel, metadata, images, no_image=no_image, target=target)
-    found = tuple(map(_read, chosen))
-    for each in found:
-        nameless = overrides.entry is None and (each.raw is None or each.raw.name is None)
-        if each.compiled is not None and nameless and not no_image:
-            _refuse_nameless(each.compiled.file.path)
+    files = choose_files(kernel, metadata=metadata, images=images, no_image=no_image, target=target)
+    readings = [read_files(each) for each in files]
     # First of what a user writes: its mistakes are shown even where the metadata is incomplete.
-    text, written = _read_signature(signature_text)
-    signature = parse(text.text, name=text.name)
-    variants = tuple(
-        Variant(launch, None if no_image else _image(each.compiled, launch, among=len(found)))
-        for each in found
-        for launch in (_launch_metadata(each.raw, each.described, overrides, target),)
-    )
-    parts = (part for each in found for part in (each.described, each.compiled))
-    inputs = dict.fromkeys(part.file for part in (*parts, written) if part is not None)
-    return KernelSource(
-        name=_name(name, found[0].raw, overrides),
-        signature=signature,
-        variants=variants,
-        inputs=tuple(inputs),
-        notes=_notes(variants),
-    )
-
-
-def _read(chosen: _Chosen) -> _Read:
-    described = None if chosen.metadata is None else read_file(chosen.metadata, MOST_TEXT)
-    raw = None if described is None else read_metadata(as_text(described))
-    return _Read(described, raw, None if chosen.image is None else read_image(chosen.image))
-
-
-def _image(compiled: Content | None, launch: LaunchMetadata, *, among: int) -> Image | None:
-    if compiled is None:
-        return None
-    # FIXME: the image itself says it, once there is a reader; a suffix is not in the metadata.
-    capability = launch.capability if among > 1 else None
-    architecture = None if capability is None else Architecture(capability)
-    return Image(compiled.data, compiled.file.name, compiled.file.sha256, architecture)
-
-
-def _choose(
-    kernel: Path | None,
-    metadata: Path | None,
-    images: tuple[Path, ...],
-    *,
-    no_image: bool,
-    target: Target,
-) -> tuple[_Chosen, ...]:
-    if no_image and images:
-        hint = "leave one of them out"
-        raise UsageError(Diagnostic("--image and --no-image contradict each other", hint=hint))
-    if metadata is not None:
-        _refuse_group(metadata)
-    described, own = _kernel_files(kernel, target)
-    if no_image:
-        # A bare image is still looked at: it is what the user means by KERNEL.
-        return (_Chosen(metadata or described, own if described is None else None),)
-    found = [own] if own is not None and (own == kernel or file_mode(own)) else []
-    found += [path for path in images if not any(is_same(path, other) for other in found)]
-    if not found:
-        if own is not None:
-            _refuse_missing_image(own)
-        return (_Chosen(metadata or described, None),)
-    return tuple(_Chosen(metadata or _beside(path, own) or described, path) for path in found)
-
-
-def _beside(image: Path, own: Path | None) -> Path | None:
-    """Return the metadata beside an image that is not KERNEL's own, None where there is none."""
-    beside = image.with_suffix(_METADATA_SUFFIX)
-    return beside if image != own and stat.S_ISREG(file_mode(beside)) else None
-
-
-def _kernel_files(kernel: Path | None, target: Target) -> tuple[Path | None, Path | None]:
-    """Return KERNEL's metadata and image, as its suffix tells them; the image may be missing."""
-    if kernel is None:
-        return None, None
-    _refuse_group(kernel)
-    if stat.S_ISDIR(file_mode(kernel)):
-        names = _names(kernel, "", _METADATA_SUFFIX)
-        hint = f"give a file in it: {names}" if names else "give the kernel's file"
-        raise input_error(kernel, "is a directory", hint)
-    if kernel.suffix == _METADATA_SUFFIX:
-        # Opened although --metadata may win: a file that is not there is a mistake.
-        read_file(kernel, 0)
-        return kernel, kernel.with_suffix(target.image_suffix)
-    if kernel.suffix == target.image_suffix:
-        return None, kernel
-    read_file(kernel, 0)
-    hint = f"KERNEL is NAME{_METADATA_SUFFIX} or NAME{target.image_suffix}"
-    raise input_error(kernel, f"a file called '*{kernel.suffix}' is no kernel", hint)
-
-
-def _refuse_group(path: Path) -> None:
-    if path.name.startswith(_GROUP):
-        hint = f"give {path.name.removeprefix(_GROUP)}, which lies beside it"
-        raise input_error(path, "is Triton's list of a cache entry's files, no metadata", hint)
-
-
-def _refuse_missing_image(image: Path) -> NoReturn:
-    names = _names(image.parent, f"{image.stem}.", "")
-    raise input_error(
-        image,
-        f"no such file, but the image is looked for beside the metadata; there is only {names}",
-        "--image FILE names another, --no-image makes a launcher that takes a function handle",
-    )
-
-
-def _refuse_nameless(image: Path) -> NoReturn:
-    hint = "--entry NAME says it, or --metadata FILE"
-    beside = image.with_suffix(_METADATA_SUFFIX)
-    if stat.S_ISREG(file_mode(beside)):
-        hint += f"; {shown_path(beside)} lies beside it: give that as KERNEL"
-    problem = "what the kernel in this image is called is not known"
-    raise UsageError(Diagnostic(problem, source=Source(shown_path(image), ""), hint=hint))
-
-
-def _names(folder: Path, prefix: str, suffix: str) -> str:
-    """Return the names of a folder's files of this form, for a message."""
-    try:
-        names = sorted(path.name for path in folder.iterdir() if path.is_file())
-    except OSError:
-        return ""
-    fitting = [
-        name
-        for name in names
-        if name.startswith(prefix) and name.endswith(suffix) and not name.startswith(_GROUP)
+    given, written = given_signature(signature_text)
+    listed = [
+        each for reading in readings for each in candidates(reading, overrides, target=target)
     ]
-    more = ", ..." if len(fitting) > _MOST_LISTED else ""
-    return ", ".join(fitting[:_MOST_LISTED]) + more
+    found = infer(listed[0]) if given is None else given
+    launches = [settle(candidate, found, target=target) for candidate in listed]
+    for candidate, launch in zip(listed, launches, strict=True):
+        if candidate.entry is not None:
+            check_launch(launch, candidate.entry, place=candidate.reading.place)
+    compared = [
+        compare_ir(candidate, found, launch, target=target)
+        for candidate, launch in zip(listed, launches, strict=True)
+    ]
+    variants = tuple(
+        Variant(launch, None if no_image else _image(candidate))
+        for candidate, launch in zip(listed, launches, strict=True)
+    )
+    parts = [part for reading in readings for part in reading.contents]
+    return KernelSource(
+        name=_name(name, listed[0], overrides),
+        signature=found.signature,
+        origin=found.origin,
+        variants=variants[:1] if no_image else variants,
+        inputs=tuple(dict.fromkeys(part.file for part in (*parts, *written))),
+        notes=(*_notes(listed[0], launches[0], found, overrides), *filter(None, compared)),
+    )
 
 
-def _launch_metadata(
-    raw: TritonMetadata | None, described: Content | None, overrides: Overrides, target: Target
-) -> LaunchMetadata:
-    """Return what the metadata comes to; its errors name the file."""
-    try:
-        return launch_metadata(raw, overrides, target=target)
-    except (MetadataError, UnsupportedError) as error:
-        if described is None:
-            raise
-        place = Source(shown_path(described.file.path), "")
-        found = [dataclasses.replace(each, source=place) for each in error.diagnostics]
-        raise type(error)(*found) from None
+def _image(candidate: Candidate) -> Image | None:
+    image, compiled = candidate.image, candidate.reading.compiled
+    if image is None or compiled is None:
+        return None
+    is_whole = len(image.data) == len(compiled.data)
+    sha256 = compiled.file.sha256 if is_whole else hashlib.sha256(image.data).hexdigest()
+    return Image(image.data, compiled.file.name, sha256, image.facts.architecture)
 
 
-def _read_signature(text: str | None) -> tuple[Source, Content | None]:
-    if text is None:
-        raise UsageError(
-            Diagnostic(
-                "--signature is missing: reading it from the kernel's .ttir is not possible yet",
-                hint=f"as in {_EXAMPLE}, or --signature @FILE",
-            )
-        )
-    if not text.startswith("@"):
-        return Source("--signature", text), None
-    if text == "@":
-        raise UsageError(
-            Diagnostic("--signature @ lacks a file", hint="as in --signature @add.sig")
-        )
-    written = read_file(Path(text[1:]), MOST_TEXT)
-    return as_text(written), written
-
-
-def _name(name: str | None, raw: TritonMetadata | None, overrides: Overrides) -> CIdentifier:
-    written = None if raw is None else raw.name
-    found = next((each for each in (name, written, overrides.entry) if each is not None), None)
+def _name(name: str | None, candidate: Candidate, overrides: Overrides) -> CIdentifier:
+    raw, entry = candidate.reading.raw, candidate.entry
+    named = (
+        name,
+        None if raw is None else raw.name,
+        overrides.entry,
+        None if entry is None else entry.name,
+    )
+    found = next((each for each in named if each is not None), None)
     if found is None:
         raise UsageError(
             Diagnostic(
@@ -299,10 +157,29 @@ def _name(name: str | None, raw: TritonMetadata | None, overrides: Overrides) ->
     return CIdentifier(found)
 
 
-def _notes(variants: tuple[Variant, ...]) -> tuple[str, ...]:
-    if all(variant.metadata.triton_version is not None for variant in variants):
-        return ()
-    return (
-        "no Triton version given: no hidden scratch slots; without them a kernel of Triton 3.3 or "
-        "newer is launched wrong: --triton-version adds them",
-    )
+def _notes(
+    candidate: Candidate, launch: LaunchMetadata, found: Found, overrides: Overrides
+) -> Iterator[str]:
+    """Yield what nobody said and was taken for granted."""
+    if found.is_guess:
+        yield (
+            "the signature is a guess: it has the sizes of the image's parameters, and neither "
+            "names nor types; --signature says them"
+        )
+    if candidate.image is not None and candidate.reading.raw is None and overrides.shared is None:
+        yield (
+            "an image does not say how much dynamic shared memory a launch needs: none is taken; "
+            "--shared says it"
+        )
+    if launch.triton_version is not None:
+        return
+    if candidate.entry is None and launch.hidden_scratch is None:
+        yield (
+            "no Triton version given: no hidden scratch slots; without them a kernel of Triton 3.3 "
+            "or newer is launched wrong: --triton-version adds them"
+        )
+    elif candidate.entry is not None and launch.hidden_scratch:
+        yield (
+            f"no Triton version given: the image's last {launch.hidden_scratch} parameters are "
+            "taken for scratch memory"
+        )

@@ -21,6 +21,8 @@ class Target:
     """File name extension of a compiled kernel."""
     text_suffix: str
     """File name extension of one as text, which the driver compiles."""
+    container_suffix: str
+    """File name extension of several in one file."""
     warp_size: int
     """Threads of a warp where the launch metadata does not say."""
     max_threads: int
@@ -44,6 +46,11 @@ class Target:
     fragments: tuple[str, ...]
     """Runtime fragments that declare and find its driver."""
 
+    @property
+    def image_suffixes(self) -> tuple[str, ...]:
+        """File name extensions of compiled kernels of any form."""
+        return self.image_suffix, self.container_suffix, self.text_suffix
+
 
 _ROWS: Final = (
     # Limits: CUDA C++ Programming Guide, "Compute Capabilities"; the parameter list's size:
@@ -52,6 +59,7 @@ _ROWS: Final = (
         name="cuda",
         image_suffix=".cubin",
         text_suffix=".ptx",
+        container_suffix=".fatbin",
         warp_size=32,
         max_threads=1024,
         grid_limits=(2**31 - 1, 65535, 65535),

@@ -8,7 +8,7 @@ because releases differ.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -49,6 +49,11 @@ class TritonMetadata(Struct, frozen=True):
     num_ctas: int | None = None
     cluster_dims: tuple[int, int, int] | None = None
     """Up to 3.5."""
+    ctas_per_cga: tuple[int, int, int] | None = None
+    """Of Meta's Triton: a cluster that the grid does not count."""
+    preferred_ctas_per_cga: tuple[int, int, int] | None = None
+    launch_cluster: bool | int | None = None
+    """Of Meta's Triton: launched in clusters, of the size that the kernel was compiled for."""
     shared: int | None = None
     launch_cooperative_grid: bool | int | None = None
     launch_pdl: bool | int | None = None
@@ -63,6 +68,8 @@ class TritonMetadata(Struct, frozen=True):
     triton_version: str | None = None
     """From 3.3 on."""
     instrumentation_mode: str | None = None
+    tmem_size: int | None = None
+    """Tensor memory that the kernel takes for itself: nothing for a launch to do."""
 
 
 def read_metadata(source: Source) -> TritonMetadata:
@@ -71,8 +78,16 @@ def read_metadata(source: Source) -> TritonMetadata:
     Raises InputError for text that is not JSON (with line and column) and for a field of a wrong
     type (with its path, what was expected and what was found).
     """
+    return decode_json(source, TritonMetadata)
+
+
+Record = TypeVar("Record", bound=Struct)
+
+
+def decode_json(source: Source, record: type[Record]) -> Record:
+    """Decode launch metadata to ``record``; raises InputError as :func:`read_metadata` does."""
     try:
-        return msgspec.json.decode(source.text, type=TritonMetadata)
+        return msgspec.json.decode(source.text, type=record)
     except msgspec.ValidationError as error:
         problem = Diagnostic(
             _wrong_type(str(error)),

@@ -40,9 +40,8 @@ def arrange(variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
     named: dict[Architecture, Variant] = {}
     for variant in variants:
         image = variant.image
-        if image is None or image.architecture is None:
-            problem = f"what {_file(variant)} is compiled for is not known"
-            raise UsageError(Diagnostic(problem, hint="emit a launcher of its own for it"))
+        if image is None:
+            continue  # there are no others
         other = named.setdefault(image.architecture, variant)
         if other is not variant:
             problem = (
@@ -155,7 +154,7 @@ def plan_variants(
 
 def _architecture(variant: Variant) -> str:
     image = variant.image
-    return "" if image is None or image.architecture is None else str(image.architecture)
+    return "" if image is None else str(image.architecture)
 
 
 def _is_oversized(metadata: LaunchMetadata, target: Target) -> bool:
@@ -177,6 +176,9 @@ def _attributes(metadata: LaunchMetadata, *, is_oversized: bool) -> Iterator[Pla
         value = ", ".join(map(str, metadata.cluster))
         yield PlanAttribute(id_c="LG_ATTRIBUTE_CLUSTER_DIMENSION", value_c=value)
         yield PlanAttribute(id_c="LG_ATTRIBUTE_CLUSTER_POLICY", value_c="LG_CLUSTER_POLICY_SPREAD")
+    if metadata.preferred_cluster is not None:
+        value = ", ".join(map(str, metadata.preferred_cluster))
+        yield PlanAttribute(id_c="LG_ATTRIBUTE_PREFERRED_CLUSTER", value_c=value)
 
 
 def _plan_image(
@@ -186,7 +188,7 @@ def _plan_image(
     if image is None:
         return None
     size = len(image.data)
-    is_text = image.architecture is not None and image.architecture.is_virtual
+    is_text = image.architecture.is_virtual
     return PlanImage(
         file=f"{name}{target.text_suffix if is_text else target.image_suffix}",
         content=image.data,
@@ -198,10 +200,9 @@ def _plan_image(
 
 
 def plan_choices(variants: tuple[Variant, ...]) -> Iterator[PlanChoice]:
-    """Yield which capabilities run which variant; an image of which nothing is known fits any."""
+    """Yield which capabilities run which variant."""
     for index, variant in enumerate(variants):
         if variant.image is None:
             continue
-        architecture = variant.image.architecture
-        for first, last in ((0, None),) if architecture is None else architecture.ranges:
+        for first, last in variant.image.architecture.ranges:
             yield PlanChoice(variant=index, first=first, last=last or 0, has_last=last is not None)

@@ -26,6 +26,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from launchgen.artifacts import ARTIFACTS
 from launchgen.metadata import Overrides
 from launchgen.planning import make_plan
@@ -83,6 +85,8 @@ def emit(
 ) -> Emitted:
     """Emit a launcher into a new folder; ``overrides`` are fields of launch metadata."""
     target = TARGETS["cuda"]
+    # One that the image lacks is as if the image had been replaced since.
+    entry = overrides.pop("entry", None)
     source = read_kernel(
         kernel,
         signature_text=signature,
@@ -93,6 +97,12 @@ def emit(
         overrides=Overrides(**overrides),
         target=target,
     )
+    if entry is not None:
+        launches = [replace(variant.metadata, entry=entry) for variant in source.variants]
+        pairs = zip(source.variants, launches, strict=True)
+        source = replace(
+            source, variants=tuple(replace(each, metadata=launch) for each, launch in pairs)
+        )
     plan = make_plan(source, target=target, command="launchgen emit", standalone=standalone)
     folder = new_folder()
     for file in render(plan, artifacts=tuple(ARTIFACTS[each] for each in artifacts)).files:

@@ -302,7 +302,7 @@ def test_a_module_says_what_it_launches(host: Host) -> None:
     assert module.__name__ == "add"
     assert dict(module.metadata) == {
         "name": ADD.entry,
-        "images": (),
+        "images": ("sm_90a",),
         "num_warps": 4,
         "num_ctas": 1,
         "cluster": (1, 1, 1),

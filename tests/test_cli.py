@@ -18,6 +18,7 @@ import launchgen
 from launchgen import atomic, cli, options, rendering
 from launchgen.artifacts import ARTIFACTS
 from launchgen.diagnostics import UsageError
+from tests.zoo import Kernel
 
 KERNELS = Path(__file__).parent / "kernels" / "triton-3.6.0-sm90"
 ADD = "x_ptr: *fp32, y_ptr: *fp32, out_ptr: *fp32, n: i32, alpha: fp32, BLOCK: constexpr"
@@ -164,11 +165,7 @@ def test_every_artifact_can_be_emitted_and_is_known_again(folder: Path, run: Run
 
 
 def matmul() -> str:
-    text = (KERNELS / "matmul.signature.json").read_text()
-    import json  # noqa: PLC0415
-
-    written = json.loads(text)
-    return ", ".join(f"{name}: {kind}" for name, kind in written["signature"].items())
+    return Kernel(KERNELS.name, "matmul").signature
 
 
 def test_scripts_are_executable(folder: Path, run: Run) -> None:
@@ -249,7 +246,8 @@ def test_depfile_names_all_outputs_and_inputs(folder: Path, run: Run) -> None:
     left, right = (folder / "d" / "add.d").read_text().split(":")
     assert left == "out/add_kernel.h out/add_kernel.c"
     inputs = right.replace("\\\n", " ").split()
-    assert inputs == sorted([str(kernel), str(kernel.with_suffix(".cubin")), "add.sig"])
+    read = [kernel, kernel.with_suffix(".cubin"), kernel.with_suffix(".ttir")]
+    assert inputs == sorted([*map(str, read), "add.sig"])
 
 
 def test_foreign_files_need_force(folder: Path, run: Run) -> None:
@@ -284,12 +282,12 @@ def test_the_banners_command_has_base_names_and_no_folder(folder: Path, run: Run
     kernel = os.path.relpath(KERNELS / "add.json")
     metadata = os.path.relpath(KERNELS / "add.json")
     result = run(
-        *("emit", "--num-warps=8", kernel, "-s@sub/add.sig", "--no-pdl", "-o-", "-ac"),
+        *("emit", "--num-warps=4", kernel, "-s@sub/add.sig", "--no-pdl", "-o-", "-ac"),
         *("--metadata", metadata, "--cooperative", "--target=cuda", "--convention", "direct"),
     )
     assert result.code == 0, result.err
     assert regenerate(result.out) == (
-        "launchgen emit add.json -s @add.sig --metadata add.json --num-warps 8 --cooperative "
+        "launchgen emit add.json -s @add.sig --metadata add.json --num-warps 4 --cooperative "
         "--no-pdl --artifact c"
     )
 
@@ -302,7 +300,7 @@ def test_the_banners_command_makes_the_same_output(folder: Path, run: Run) -> No
     second = ["emit", str(KERNELS / "add.json"), "-s", ADD, "-a", "cpython"]
     assert run(*second, "-o", "a").code == 0
     text = (folder / "a" / "add_kernel_py.c").read_bytes()
-    for name in ("add.json", "add.cubin"):
+    for name in ("add.json", "add.cubin", "add.ttir"):
         (folder / name).write_bytes((KERNELS / name).read_bytes())
     command = tuple(shlex.split(regenerate(text)))
     assert run(*command[1:], "-o", "b").code == 0
@@ -369,7 +367,7 @@ def test_a_mistyped_command(run: Run) -> None:
         ([".", "-s", "n: i32"], 3),
         ([str(KERNELS / "add.json"), "-s", "@none"], 3),
         ([str(KERNELS / "add.json"), "-s", "n: i23"], 2),
-        ([str(KERNELS / "add.json")], 2),
+        ([str(KERNELS / "add.json"), "-s", "n: i32"], 2),
         ([], 2),
     ],
 )

@@ -118,6 +118,9 @@ def test_nothing_but_warps_gives_a_plain_launch() -> None:
         profile_scratch=Scratch(),
         tensor_descriptors=(),
         triton_version=None,
+        tmem_size=0,
+        hidden_scratch=None,
+        preferred_cluster=None,
         capability=None,
     )
 
@@ -158,6 +161,9 @@ def test_an_option_wins_over_its_field() -> None:
         profile_scratch=Scratch(8, 1),
         tensor_descriptors=(),
         triton_version=(3, 9),
+        tmem_size=0,
+        hidden_scratch=None,
+        preferred_cluster=None,
         capability=None,
     )
     assert metadata.cluster_size == 4

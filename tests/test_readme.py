@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -26,7 +28,7 @@ def commands(start: str) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for suffix in (".json", ".cubin"):
+    for suffix in (".json", ".cubin", ".ttir"):
         shutil.copy(KERNELS / "triton-3.6.0-sm90" / f"add{suffix}", tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -55,6 +57,15 @@ def test_a_signature_alone_becomes_a_launcher_of_handles(folder: Path) -> None:
     (command,) = commands("launchgen emit -s")
     run(command)
     assert "void *function," in (folder / "add/add.h").read_text()
+
+
+def test_a_mistake_is_shown_as_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert folder
+    run(commands("launchgen inspect")[0])
+    (command,) = (line for line in commands("launchgen emit add.json") if "i64" in line)
+    assert main(shlex.split(command)[1:]) == 2
+    shown = capsys.readouterr().err
+    assert textwrap.indent(shown, "    ").rstrip() in README
 
 
 def test_every_option_that_the_readme_names_exists(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,24 +13,25 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from launchgen import inputs, sources
+from launchgen import inputs
 from launchgen.diagnostics import (
+    ImageError,
     InputError,
     LaunchgenError,
     MetadataError,
+    MismatchError,
     SignatureError,
     UnsupportedError,
     UsageError,
 )
 from launchgen.inputs import InputFile
-from launchgen.metadata import Overrides
+from launchgen.metadata import LaunchMetadata, Overrides
 from launchgen.signature import parse
-from launchgen.sources import KernelSource, read_kernel
+from launchgen.sources import Image, KernelSource, read_kernel
 from launchgen.targets import TARGETS
-from tests.zoo import KERNELS, Kernel
+from tests.zoo import KERNELS, ZOO, Kernel
 
 ADD = Kernel("triton-3.6.0-sm90", "add")
-OLDER = Kernel("triton-3.6.0-sm80", "add")
 SIGNATURE = "x: *fp32, y: *fp32, out: *fp32, n: i32, alpha: fp32, BLOCK: constexpr"
 WARPS = Overrides(num_warps=4)
 BARE = Overrides(num_warps=4, entry="add_kernel", triton_version=(3, 6))
@@ -64,6 +65,15 @@ def refusal(
     return str(caught.value)
 
 
+def launch(source: KernelSource) -> LaunchMetadata:
+    return source.variants[0].metadata
+
+
+def embedded(source: KernelSource) -> Image | None:
+    (variant,) = source.variants
+    return variant.image
+
+
 def file(path: Path) -> InputFile:
     return InputFile(path, path.name, hashlib.sha256(path.read_bytes()).hexdigest())
 
@@ -87,45 +97,92 @@ def image(cache: Path) -> Path:
     return cache / "add.cubin"
 
 
+@pytest.fixture
+def ir(cache: Path) -> Path:
+    return cache / "add.ttir"
+
+
+@pytest.fixture
+def lonely(cache: Path) -> Path:
+    """An image with nothing beside it."""
+    for path in cache.glob("add.*"):
+        if path.suffix != ".cubin":
+            path.unlink()
+    return cache / "add.cubin"
+
+
 # What there can be
 
 
-def test_a_cache_entry_is_its_json_and_the_image_beside_it(entry: Path, image: Path) -> None:
+def test_a_cache_entry_is_its_json_with_image_and_ir_beside_it(
+    entry: Path, image: Path, ir: Path
+) -> None:
     source = read(entry)
-    assert source.name == source.variants[0].metadata.entry == "add_kernel"
+    assert source.name == launch(source).entry == "add_kernel"
     assert source.signature == parse(SIGNATURE)
-    assert source.variants[0].metadata.triton_version == (3, 6)
-    assert source.variants[0].image is not None
-    assert source.variants[0].image.data == ADD.cubin.read_bytes()
-    assert source.variants[0].image.name == "add.cubin"
-    assert source.variants[0].image.sha256 == hashlib.sha256(ADD.cubin.read_bytes()).hexdigest()
-    assert source.inputs == (file(entry), file(image))
+    assert launch(source).triton_version == (3, 6)
+    found = embedded(source)
+    assert found is not None
+    assert found.data == ADD.cubin.read_bytes()
+    assert found.name == "add.cubin"
+    assert found.sha256 == hashlib.sha256(ADD.cubin.read_bytes()).hexdigest()
+    assert source.inputs == (file(entry), file(image), file(ir))
+    assert source.origin == ""
     assert source.notes == ()
 
 
-def test_a_bare_image_takes_all_else_from_options(image: Path) -> None:
-    source = read(image, overrides=BARE)
-    assert source.name == source.variants[0].metadata.entry == "add_kernel"
-    assert source.variants[0].image is not None
-    assert source.inputs == (file(image),)
+def test_a_bare_image_takes_all_else_from_options(lonely: Path) -> None:
+    source = read(lonely, overrides=replace(BARE, shared=0))
+    assert source.name == launch(source).entry == "add_kernel"
+    assert embedded(source) is not None
+    assert source.inputs == (file(lonely),)
+    assert source.notes == ()
 
 
-def test_a_bare_image_takes_its_entry_from_metadata(entry: Path, image: Path) -> None:
-    source = read(image, metadata=entry)
-    assert source.variants[0].metadata.entry == "add_kernel"
-    assert source.inputs == (file(entry), file(image))
+def test_an_image_knows_its_entry_its_block_and_its_architecture(lonely: Path) -> None:
+    source = read(lonely, overrides=Overrides(triton_version=(3, 6)))
+    assert source.name == launch(source).entry == "add_kernel"
+    assert launch(source).num_warps == 4
+    assert launch(source).capability == 90
+    found = embedded(source)
+    assert found is not None
+    assert str(found.architecture) == "sm_90a"
+    assert "--shared" in " ".join(source.notes)
+
+
+def test_an_image_stands_for_the_cache_entry_that_it_lies_in(
+    entry: Path, image: Path, ir: Path
+) -> None:
+    source = read(image, signature_text=None)
+    assert source.inputs == (file(entry), file(image), file(ir))
+    assert source.notes == ()
+    assert source == read(entry, signature_text=None)
+
+
+def test_the_image_decides_how_many_hidden_parameters_there_are(lonely: Path) -> None:
+    source = read(lonely)
+    assert launch(source).hidden_scratch == 2
+    assert "last 2 parameters are taken for scratch memory" in " ".join(source.notes)
+
+
+def test_a_release_that_the_image_contradicts_is_refused(lonely: Path) -> None:
+    text = refusal(MismatchError, lonely, overrides=replace(BARE, triton_version=(3, 4)))
+    assert "--triton-version 3.6 fits" in text
 
 
 def test_a_signature_alone_gives_a_launcher_without_an_image() -> None:
     source = read(name="add", overrides=Overrides(num_warps=4, triton_version=(3, 6)))
-    assert (source.name, source.variants[0].image, source.inputs) == ("add", None, ())
-    assert source.variants[0].metadata.entry is None
+    assert (source.name, embedded(source), source.inputs) == ("add", None, ())
+    assert launch(source).entry is None
 
 
-def test_an_image_from_an_option_takes_the_json_of_its_name(entry: Path, image: Path) -> None:
+def test_an_image_from_an_option_takes_the_json_of_its_name(
+    entry: Path, image: Path, ir: Path
+) -> None:
     source = read(images=(image,))
-    assert source.variants[0].metadata.entry == "add_kernel"
-    assert source.inputs == (file(entry), file(image))
+    assert launch(source).entry == "add_kernel"
+    assert source.inputs == (file(entry), file(image), file(ir))
+    assert read(images=(image,), signature_text=None).origin == "from add.ttir"
 
 
 def test_an_image_from_an_option_stands_in_for_one_that_is_missing(
@@ -134,57 +191,68 @@ def test_an_image_from_an_option_stands_in_for_one_that_is_missing(
     elsewhere = tmp_path / "elsewhere.cubin"
     image.rename(elsewhere)
     source = read(entry, images=(elsewhere,))
-    assert source.variants[0].image is not None
-    assert source.variants[0].image.name == "elsewhere.cubin"
+    found = embedded(source)
+    assert found is not None
+    assert found.name == "elsewhere.cubin"
     assert source.inputs == (file(entry), file(elsewhere))
 
 
 def test_the_image_beside_kernel_may_be_named_again(entry: Path, image: Path) -> None:
     again = image.parent / "." / ".." / image.parent.name / image.name
-    assert read(entry, images=(again,)).variants == read(entry).variants
+    assert embedded(read(entry, images=(again,))) == embedded(read(entry))
 
 
-def test_without_an_image_the_metadata_of_kernel_still_counts(entry: Path, image: Path) -> None:
+def test_without_an_image_the_metadata_of_kernel_still_counts(
+    entry: Path, image: Path, ir: Path
+) -> None:
     image.unlink()
     source = read(entry, no_image=True)
-    assert source.variants[0].image is None
-    assert source.variants[0].metadata.entry == "add_kernel"
-    assert source.inputs == (file(entry),)
+    assert embedded(source) is None
+    assert launch(source).entry == "add_kernel"
+    assert source.inputs == (file(entry), file(ir))
 
 
-def test_a_bare_image_that_is_not_embedded_is_looked_at_all_the_same(image: Path) -> None:
-    source = read(image, no_image=True, overrides=WARPS, name="add")
-    assert source.variants[0].image is None
-    assert source.variants[0].metadata.entry is None
-    image.write_bytes(b"no image")
-    assert "does not begin as an ELF" in refusal(
-        InputError, image, no_image=True, overrides=WARPS, name="add"
+def test_an_image_that_is_not_embedded_is_checked_all_the_same(entry: Path, image: Path) -> None:
+    source = read(entry, no_image=True)
+    assert embedded(source) is None
+    assert file(image) in source.inputs
+    assert "has no argument" in refusal(
+        MismatchError, entry, no_image=True, signature_text="x: *fp32"
     )
+    image.write_bytes(b"no image")
+    assert f"error: {image}: " in refusal(ImageError, entry, no_image=True)
 
 
-def test_given_metadata_wins_over_that_of_kernel(entry: Path, image: Path) -> None:
+def test_given_metadata_wins_over_that_of_kernel(entry: Path, image: Path, ir: Path) -> None:
     other = entry.with_name("other.json")
-    written = {**json.loads(entry.read_text()), "num_warps": 8, "name": "other_kernel"}
+    written = {**json.loads(entry.read_text()), "shared": 64}
     other.write_text(json.dumps(written))
     entry.write_text("no JSON")
     source = read(entry, metadata=other)
-    assert source.variants[0].metadata.num_warps == 8
-    assert source.name == "other_kernel"
-    assert source.inputs == (file(other), file(image))
+    assert launch(source).shared == 64
+    assert source.inputs == (file(other), file(image), file(ir))
 
 
 def test_an_option_wins_over_every_file(entry: Path) -> None:
-    source = read(entry, overrides=Overrides(num_warps=2, entry="k_0d1d"))
-    assert (source.variants[0].metadata.num_warps, source.variants[0].metadata.entry) == (
-        2,
-        "k_0d1d",
-    )
-    assert source.name == "add_kernel"
+    source = read(entry, overrides=Overrides(shared=128, pdl=True))
+    assert (launch(source).shared, launch(source).pdl) == (128, True)
+
+
+def test_a_block_that_the_image_was_not_compiled_for_is_refused(entry: Path) -> None:
+    text = refusal(MismatchError, entry, overrides=Overrides(num_warps=2))
+    assert "num_warps is 2" in text
+    assert "the image needs 128x1x1" in text
+
+
+def test_name3_an_entry_that_the_image_lacks_lists_those_that_it_has(entry: Path) -> None:
+    text = refusal(MismatchError, entry, overrides=Overrides(entry="add_kernl"))
+    assert "holds no kernel called 'add_kernl': there is add_kernel" in text
+    assert "did you mean 'add_kernel'?" in text
 
 
 def test_name3_the_entry_may_have_another_name_than_the_launcher(entry: Path) -> None:
     source = read(entry, name="vector_add")
-    assert (source.name, source.variants[0].metadata.entry) == ("vector_add", "add_kernel")
+    assert (source.name, launch(source).entry) == ("vector_add", "add_kernel")
 
 
 @pytest.mark.parametrize("folder", sorted(path.name for path in KERNELS.iterdir()))
@@ -193,30 +261,6 @@ def test_entries_of_every_release_are_read(folder: str) -> None:
     source = read(kernel.json, signature_text=kernel.signature)
     assert source.name == "tuple_kernel"
     assert source.notes == ()
-
-
-def test_name7_each_image_has_the_metadata_beside_it(entry: Path, image: Path) -> None:
-    other = image.with_name("add80.cubin")
-    shutil.copy(OLDER.cubin, other)
-    beside = other.with_suffix(".json")
-    shutil.copy(OLDER.json, beside)
-    source = read(entry, images=(other, image))
-    assert [str(v.image.architecture) for v in source.variants if v.image] == ["sm_90", "sm_80"]
-    assert [v.metadata.capability for v in source.variants] == [90, 80]
-    assert source.inputs == (file(entry), file(image), file(beside), file(other))
-
-
-def test_name7_an_image_without_metadata_beside_it_has_kernels(entry: Path, image: Path) -> None:
-    other = image.with_name("add80.cubin")
-    shutil.copy(OLDER.cubin, other)
-    source = read(entry, images=(other,))
-    assert source.inputs == (file(entry), file(image), file(other))
-    assert len({variant.metadata for variant in source.variants}) == 1
-
-
-def test_name7_given_metadata_is_that_of_every_image(entry: Path, image: Path) -> None:
-    source = read(images=(image, OLDER.cubin), metadata=entry)
-    assert source.inputs == (file(entry), file(image), file(OLDER.cubin))
 
 
 # Signature
@@ -242,19 +286,80 @@ def test_mistakes_in_a_signature_name_the_option(entry: Path) -> None:
     assert "error: --signature:1:12: " in text
 
 
-def test_a_cache_entry_without_a_signature_says_that_inference_is_not_there_yet(
-    entry: Path,
+def test_a_cache_entry_needs_no_signature(entry: Path) -> None:
+    source = read(entry, signature_text=None)
+    assert str(source.signature) == (
+        "x_ptr: *fp32, y_ptr: *fp32, out_ptr: *fp32, n: i32, alpha: fp32"
+    )
+    assert source.origin == "from add.ttir"
+    assert source.notes == ()
+
+
+@pytest.mark.parametrize("kernel", ZOO, ids=str)
+def test_every_cache_entry_says_what_it_is_called_with(kernel: Kernel) -> None:
+    source = read(kernel.json, signature_text=None)
+    assert source.origin == f"from {kernel.name}.ttir"
+    assert source.notes == ()
+    written = read(kernel.json, signature_text=kernel.signature)
+    assert written.variants == source.variants
+
+
+def test_without_the_ir_the_signature_is_a_guess_and_says_so(entry: Path, ir: Path) -> None:
+    ir.unlink()
+    source = read(entry, signature_text=None)
+    assert str(source.signature) == "*i8, *i8, *i8, u32, u32"
+    assert "guess" in source.origin
+    assert any("the signature is a guess" in note for note in source.notes)
+
+
+def test_an_image_alone_gives_a_guess_of_all_its_parameters(lonely: Path) -> None:
+    source = read(lonely, signature_text=None)
+    assert str(source.signature) == "*i8, *i8, *i8, u32, u32, *i8, *i8"
+    known = read(lonely, signature_text=None, overrides=Overrides(triton_version=(3, 6)))
+    assert str(known.signature) == "*i8, *i8, *i8, u32, u32"
+
+
+def test_a_descriptor_is_guessed_as_its_parts(tmp_path: Path) -> None:
+    kernel = Kernel("triton-3.6.0-sm90", "desc_copy")
+    for suffix in (".json", ".cubin"):
+        shutil.copy(kernel.json.with_suffix(suffix), tmp_path)
+    source = read(tmp_path / "desc_copy.json", signature_text=None)
+    assert str(source.signature) == ", ".join(["bytes[128], u32, u32, u64, u64"] * 2)
+
+
+def test_a_signature_that_the_ir_contradicts_is_refused(entry: Path, ir: Path) -> None:
+    text = refusal(MismatchError, entry, signature_text=SIGNATURE.replace("n: i32", "n: fp32"))
+    assert f"error: {ir}: argument 3 'n' (fp32) is i32 in the kernel's IR" in text
+    # The image alone cannot tell.
+    ir.unlink()
+    read(entry, signature_text=SIGNATURE.replace("n: i32", "n: fp32"))
+
+
+def test_an_ir_that_cannot_be_read_is_noted_where_a_signature_is_given(
+    entry: Path, ir: Path
 ) -> None:
-    text = refusal(UsageError, entry, signature_text=None)
-    assert "--signature is missing" in text
-    assert "not possible yet" in text
-    assert 'hint: as in --signature "x_ptr: *fp32' in text
+    ir.write_text(ir.read_text().replace("f32 loc", "f4E2M1 loc"))
+    (note,) = read(entry).notes
+    assert "add.ttir was not compared" in note
+    assert "f4E2M1" in refusal(UnsupportedError, entry, signature_text=None)
+
+
+def test_the_ttgir_of_a_gluon_kernel_is_read(entry: Path, ir: Path) -> None:
+    ir.rename(ir.with_suffix(".ttgir"))
+    assert read(entry, signature_text=None).origin == "from add.ttgir"
+
+
+def test_a_signature_can_be_read_without_an_image_to_embed(entry: Path, image: Path) -> None:
+    image.unlink()
+    source = read(entry, signature_text=None, no_image=True)
+    assert source.origin == "from add.ttir"
 
 
 def test_nothing_at_all_says_what_there_could_be() -> None:
     text = refusal(UsageError, signature_text=None)
     assert "neither KERNEL nor --signature" in text
-    assert "launchgen emit NAME.json --signature" in text
+    assert "launchgen emit NAME.json" in text
+    assert '--signature "x_ptr: *fp32' in text
 
 
 def test_a_signature_file_without_a_name_is_refused(entry: Path) -> None:
@@ -269,8 +374,9 @@ def test_a_name_that_is_no_identifier_is_refused(entry: Path, name: str) -> None
     assert "--name add" in refusal(UsageError, entry, name=name)
     raw = json.loads(entry.read_text())
     entry.write_text(json.dumps({**raw, "name": name or "é"}))
+    (entry.parent / "add.cubin").unlink()
     if name.isprintable():
-        assert "--name add" in refusal(UsageError, entry)
+        assert "--name add" in refusal(UsageError, entry, no_image=True)
 
 
 def test_a_launcher_without_any_name_asks_for_one() -> None:
@@ -284,21 +390,64 @@ def test_the_entry_names_the_launcher_where_nothing_else_does() -> None:
 # Contradictions and what is missing
 
 
-def test_warps_are_asked_for_where_nothing_says_them(image: Path) -> None:
+def test_warps_are_asked_for_where_nothing_says_them(entry: Path, image: Path) -> None:
     text = refusal(UsageError, name="add")
     assert "--num-warps" in text
     assert "--metadata" in text
-    assert "--num-warps" in refusal(UsageError, image, overrides=Overrides(entry="k"))
+    raw = json.loads(entry.read_text())
+    del raw["num_warps"]
+    entry.write_text(json.dumps(raw))
+    assert launch(read(entry)).num_warps == 4  # the image's own
+    image.unlink()
+    assert "--num-warps" in refusal(MetadataError, entry, no_image=True)
 
 
-def test_a_bare_image_without_an_entry_points_to_the_json_beside_it(
-    entry: Path, image: Path
+# Several images
+
+
+OLD_ADD = Kernel("triton-3.6.0-sm80", "add")
+
+
+def test_name7_images_of_two_architectures_have_metadata_of_their_own(entry: Path) -> None:
+    source = read(entry, images=(OLD_ADD.cubin,), signature_text=None)
+    found = [(v.image.name, str(v.image.architecture)) for v in source.variants if v.image]
+    assert found == [("add.cubin", "sm_90a"), ("add.cubin", "sm_80")]
+    assert [v.metadata.capability for v in source.variants] == [90, 80]
+    assert file(OLD_ADD.json) in source.inputs
+    assert file(OLD_ADD.json.with_suffix(".ttir")) in source.inputs
+
+
+def test_name7_an_image_without_metadata_beside_it_takes_that_of_kernel(
+    entry: Path, tmp_path: Path
 ) -> None:
-    text = refusal(UsageError, image, overrides=WARPS)
-    assert "--entry NAME" in text
-    assert f"{entry} lies beside it" in text
-    entry.unlink()
-    assert "lies beside" not in refusal(UsageError, image, overrides=WARPS)
+    other = tmp_path / "add80.cubin"
+    shutil.copy(OLD_ADD.cubin, other)
+    source = read(entry, images=(other,))
+    first, second = source.variants
+    assert first.metadata == replace(second.metadata, capability=90)
+
+
+def test_name7_given_metadata_is_that_of_every_image(entry: Path, image: Path) -> None:
+    source = read(images=(image, OLD_ADD.cubin), metadata=entry)
+    assert file(entry) in source.inputs
+    assert file(OLD_ADD.json) not in source.inputs
+
+
+def test_each_image_is_checked(entry: Path, tmp_path: Path) -> None:
+    for name in ("scalars.cubin", "scalars.json"):
+        shutil.copy(OLD_ADD.json.parent / name, tmp_path)
+    text = refusal(MismatchError, entry, images=(tmp_path / "scalars.cubin",))
+    assert f"error: {tmp_path / 'scalars.cubin'}: " in text
+
+
+def test_hints_of_every_image_must_agree(entry: Path, tmp_path: Path) -> None:
+    for suffix in (".cubin", ".json", ".ttir"):
+        shutil.copy(OLD_ADD.json.parent / f"add_div16{suffix}", tmp_path)
+    text = refusal(
+        MismatchError, entry, images=(tmp_path / "add_div16.cubin",), signature_text=None
+    )
+    assert f"error: {tmp_path / 'add_div16.ttir'}: " in text
+    assert "lacks the hint ':16'" in text
 
 
 def test_image_and_no_image_contradict_each_other(image: Path) -> None:
@@ -384,7 +533,7 @@ def test_a_list_of_the_cache_is_told_from_metadata(cache: Path) -> None:
 def test_a_file_of_another_kind_is_refused(cache: Path) -> None:
     text = refusal(InputError, cache / "add.ttir")
     assert "'*.ttir' is no kernel" in text
-    assert "hint: KERNEL is NAME.json or NAME.cubin" in text
+    assert "hint: KERNEL is NAME.json, NAME.launch_metadata, NAME.cubin" in text
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
@@ -404,18 +553,21 @@ def test_a_name_that_is_not_utf8_can_be_printed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "part"),
+    ("content", "error", "part"),
     [
-        (b"", "is empty"),
-        (b"\x7fE", "does not begin as an ELF file does"),
-        (b"//\n// Generated by LLVM NVPTX Back-End\n", "PTX has to be assembled first"),
+        (b"", InputError, "is empty"),
+        (b"\x7fE", ImageError, "no PTX"),
+        (b"\x7fELF\x02\x01\x01", ImageError, "ends inside its ELF header"),
+        (b"// PTX of some kind\n", ImageError, "no PTX"),
+        (b"\x50\xed\x55\xba\x01\x00\x10\x00", ImageError, "fatbin ends inside"),
+        (b"\xff\xfe\x00\x00", ImageError, "neither a cubin nor a fatbin"),
     ],
 )
 def test_an_image_that_is_none_is_refused(
-    entry: Path, image: Path, content: bytes, part: str
+    entry: Path, image: Path, content: bytes, error: type[LaunchgenError], part: str
 ) -> None:
     image.write_bytes(content)
-    text = refusal(InputError, entry)
+    text = refusal(error, entry)
     assert f"error: {image}: " in text
     assert part in text
 
@@ -423,15 +575,12 @@ def test_an_image_that_is_none_is_refused(
 def test_of_a_file_that_is_no_image_little_is_read(entry: Path, image: Path) -> None:
     image.unlink()
     image.symlink_to("/dev/zero")
-    assert "does not begin as an ELF file does" in refusal(InputError, entry)
+    assert "has more than 16 MiB" in refusal(InputError, entry)
 
 
-def test_name8_images_of_any_size_are_read(
-    entry: Path, image: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "MOST_TEXT", 4096)
+def test_name8_images_of_any_size_are_read(entry: Path, image: Path) -> None:
     image.write_bytes(image.read_bytes() + bytes(20 << 20))
-    found = read(entry).variants[0].image
+    found = embedded(read(entry))
     assert found is not None
     assert len(found.data) > 20 << 20
 
@@ -471,7 +620,7 @@ def test_every_refusal_has_the_exit_code_of_its_kind(entry: Path, image: Path) -
             act()
         return caught.value.exit_code
 
-    assert code(lambda: read(entry, signature_text=None)) == 2
+    assert code(lambda: read(entry, signature_text="n: i32")) == 2
     assert code(lambda: read(entry, signature_text="i23")) == 2
     assert code(lambda: read(Path("missing.json"))) == 3
     image.unlink()

@@ -20,41 +20,43 @@ from launchgen.testing import Launch, RecordingDriver, read_log
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-SIGNATURE = "x_ptr: *fp32, y_ptr: *fp32, out_ptr: *fp32, n: i32, alpha: fp32, BLOCK: constexpr"
 COUNT, BLOCK, ALPHA = 1_000_003, 1024, 2.5
-# Compiled kernels by major compute capability, as Triton 3.6.0 leaves them in its cache.
-KERNELS = {8: "triton-3.6.0-sm80", 9: "triton-3.6.0-sm90"}
-WITHOUT_GPU = 9
+# The kernel as Triton 3.6.0 leaves it in its cache, compiled for Hopper and for Ampere; any newer
+# GPU gets the PTX.
+KERNEL = ROOT / "tests" / "kernels" / "triton-3.6.0-sm90" / "add.json"
+OLDER = ROOT / "tests" / "kernels" / "triton-3.6.0-sm80"
+IMAGES = (OLDER / "add.cubin", OLDER / "add.ptx")
+LEAST, RECORDED = 8, 90
 MAJOR = 75  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 
 
 def main() -> int:
     folder = Path(sys.argv[1])
     major = gpu_major()
-    has_gpu = major in KERNELS
-    shown = major if has_gpu else WITHOUT_GPU
-    emit_and_build(ROOT / "tests" / "kernels" / KERNELS[shown] / "add.json", folder)
-    if has_gpu:
+    emit_and_build(folder)
+    if major >= LEAST:
         print("\nOn the GPU:")
         run([str(folder / "demo"), "verify"], echo=False)
         verify_from_python(load_module(folder))
     elif major:
-        print(f"\nThe example has no image for this GPU (compute capability {major}.x).")
+        print(f"\nThis GPU is too old for the example (compute capability {major}.x).")
     else:
         print("\nThere is no NVIDIA GPU here.")
     print("\nWhat reaches the driver, written down by the recording driver:", flush=True)
-    driver = RecordingDriver(capability=10 * shown)
+    driver = RecordingDriver(capability=RECORDED)
     log = folder / "driver.log"
     show("C", record([str(folder / "demo")], driver, log))
     show("Python", record([sys.executable, __file__, "--record", str(folder)], driver, log))
     return 0
 
 
-def emit_and_build(kernel: Path, folder: Path) -> None:
+def emit_and_build(folder: Path) -> None:
+    images = [word for image in IMAGES for word in ("--image", os.path.relpath(image))]
     run(
         [
-            *(sys.executable, "-m", "launchgen", "emit", os.path.relpath(kernel)),
-            *("--name", "add", "-s", SIGNATURE, "-o", str(folder)),
+            *(sys.executable, "-m", "launchgen", "emit", os.path.relpath(KERNEL)),
+            *images,
+            *("--name", "add", "-o", str(folder)),
         ]
     )
     run(["make", "--no-print-directory", "-C", str(folder), f"PYTHON={sys.executable}"])

@@ -5,6 +5,7 @@
  *   artifact    c
  *   source      device_desc.json  sha256:5014333ba4d9d0f9a659e094403e624e4985573740a247f9d04db4adfc48fbf6
  *   source      device_desc.cubin  sha256:36c0e0dcc756cee453338061bd0e8da8d44a7fe8d61a4566f2b12364a94a353a
+ *   source      device_desc.ttir  sha256:fcaf516d4152991900829bbc37c3eb319016125170cf45c53327a14dc96b287e
  *   regenerate  launchgen emit device_desc.json -s 'src_ptr: *fp16, dst_ptr: *fp16, rows: i32, cols: i32, M: constexpr = 64, N: constexpr = 64' --name device_desc --artifact c,cpython,example
  */
 #include <dlfcn.h>    /* dlopen, dlsym */
@@ -76,6 +77,7 @@ enum {
     LG_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     LG_ATTRIBUTE_CLUSTER_POLICY = 5,
     LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION = 6,
+    LG_ATTRIBUTE_PREFERRED_CLUSTER = 11,
     LG_ATTRIBUTE_SHARED_MEMORY_MODE = 18,
     LG_CLUSTER_POLICY_SPREAD = 1,
     LG_SHARED_MEMORY_OVERSIZED = 3
@@ -1638,7 +1640,7 @@ static const lg_variant lg_variants_device_desc[] = {
 
 /* Which devices run which image, by capability; the best image stands first. */
 static const lg_choice lg_choices_device_desc[] = {
-    {&lg_variants_device_desc[0], 0, INT32_MAX},
+    {&lg_variants_device_desc[0], 90, 90},
 };
 
 static const lg_kernel lg_kernel_device_desc = {
@@ -1648,7 +1650,7 @@ static const lg_kernel lg_kernel_device_desc = {
     lg_parameters_device_desc,
     1, /* choices */
     lg_choices_device_desc,
-    "", /* what the images are compiled for */
+    "sm_90a", /* what the images are compiled for */
 };
 
 static void *lg_libraries_device_desc[1];

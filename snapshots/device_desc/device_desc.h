@@ -5,6 +5,7 @@
  *   artifact    c
  *   source      device_desc.json  sha256:5014333ba4d9d0f9a659e094403e624e4985573740a247f9d04db4adfc48fbf6
  *   source      device_desc.cubin  sha256:36c0e0dcc756cee453338061bd0e8da8d44a7fe8d61a4566f2b12364a94a353a
+ *   source      device_desc.ttir  sha256:fcaf516d4152991900829bbc37c3eb319016125170cf45c53327a14dc96b287e
  *   regenerate  launchgen emit device_desc.json -s 'src_ptr: *fp16, dst_ptr: *fp16, rows: i32, cols: i32, M: constexpr = 64, N: constexpr = 64' --name device_desc --artifact c,cpython,example
  */
 #ifndef LAUNCHGEN_device_desc_H

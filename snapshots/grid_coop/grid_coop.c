@@ -4,6 +4,7 @@
  *   artifact    c
  *   source      grid_coop.json  sha256:1503bba6b753473efdb633be5badd1c93bd336a7547cc58b79182c644d8c83dc
  *   source      grid_coop.cubin  sha256:637100434f1a7f8f68e04daa08c0e719ccb6147a4e2a9975f13722ab468a1cde
+ *   source      grid_coop.ttir  sha256:a7677b9ada9e6e5f9a2f20d8867f08dd4ec8eac19471587b443d01e92c6e8064
  *   regenerate  launchgen emit grid_coop.json -s 'out_ptr: *i32' --name grid_coop --artifact c
  */
 #include <dlfcn.h>    /* dlopen, dlsym */
@@ -75,6 +76,7 @@ enum {
     LG_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     LG_ATTRIBUTE_CLUSTER_POLICY = 5,
     LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION = 6,
+    LG_ATTRIBUTE_PREFERRED_CLUSTER = 11,
     LG_ATTRIBUTE_SHARED_MEMORY_MODE = 18,
     LG_CLUSTER_POLICY_SPREAD = 1,
     LG_SHARED_MEMORY_OVERSIZED = 3
@@ -1192,7 +1194,7 @@ static const lg_variant lg_variants_grid_coop[] = {
 
 /* Which devices run which image, by capability; the best image stands first. */
 static const lg_choice lg_choices_grid_coop[] = {
-    {&lg_variants_grid_coop[0], 0, INT32_MAX},
+    {&lg_variants_grid_coop[0], 90, 90},
 };
 
 static const lg_kernel lg_kernel_grid_coop = {
@@ -1202,7 +1204,7 @@ static const lg_kernel lg_kernel_grid_coop = {
     lg_parameters_grid_coop,
     1, /* choices */
     lg_choices_grid_coop,
-    "", /* what the images are compiled for */
+    "sm_90a", /* what the images are compiled for */
 };
 
 static void *lg_libraries_grid_coop[1];

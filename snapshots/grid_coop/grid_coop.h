@@ -4,6 +4,7 @@
  *   artifact    c
  *   source      grid_coop.json  sha256:1503bba6b753473efdb633be5badd1c93bd336a7547cc58b79182c644d8c83dc
  *   source      grid_coop.cubin  sha256:637100434f1a7f8f68e04daa08c0e719ccb6147a4e2a9975f13722ab468a1cde
+ *   source      grid_coop.ttir  sha256:a7677b9ada9e6e5f9a2f20d8867f08dd4ec8eac19471587b443d01e92c6e8064
  *   regenerate  launchgen emit grid_coop.json -s 'out_ptr: *i32' --name grid_coop --artifact c
  */
 #ifndef LAUNCHGEN_grid_coop_H

@@ -4,6 +4,7 @@
  *   artifact    c
  *   source      grid_pdl.json  sha256:724e225117d9fa19927dc286d775c8cea829e1d7ee8487a7ae1e6369196f88d1
  *   source      grid_pdl.cubin  sha256:637100434f1a7f8f68e04daa08c0e719ccb6147a4e2a9975f13722ab468a1cde
+ *   source      grid_pdl.ttir  sha256:a7677b9ada9e6e5f9a2f20d8867f08dd4ec8eac19471587b443d01e92c6e8064
  *   regenerate  launchgen emit grid_pdl.json -s 'out_ptr: *i32' --name grid_pdl --artifact c
  */
 #include <dlfcn.h>    /* dlopen, dlsym */
@@ -75,6 +76,7 @@ enum {
     LG_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     LG_ATTRIBUTE_CLUSTER_POLICY = 5,
     LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION = 6,
+    LG_ATTRIBUTE_PREFERRED_CLUSTER = 11,
     LG_ATTRIBUTE_SHARED_MEMORY_MODE = 18,
     LG_CLUSTER_POLICY_SPREAD = 1,
     LG_SHARED_MEMORY_OVERSIZED = 3
@@ -1192,7 +1194,7 @@ static const lg_variant lg_variants_grid_pdl[] = {
 
 /* Which devices run which image, by capability; the best image stands first. */
 static const lg_choice lg_choices_grid_pdl[] = {
-    {&lg_variants_grid_pdl[0], 0, INT32_MAX},
+    {&lg_variants_grid_pdl[0], 90, 90},
 };
 
 static const lg_kernel lg_kernel_grid_pdl = {
@@ -1202,7 +1204,7 @@ static const lg_kernel lg_kernel_grid_pdl = {
     lg_parameters_grid_pdl,
     1, /* choices */
     lg_choices_grid_pdl,
-    "", /* what the images are compiled for */
+    "sm_90a", /* what the images are compiled for */
 };
 
 static void *lg_libraries_grid_pdl[1];

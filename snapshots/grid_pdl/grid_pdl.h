@@ -4,6 +4,7 @@
  *   artifact    c
  *   source      grid_pdl.json  sha256:724e225117d9fa19927dc286d775c8cea829e1d7ee8487a7ae1e6369196f88d1
  *   source      grid_pdl.cubin  sha256:637100434f1a7f8f68e04daa08c0e719ccb6147a4e2a9975f13722ab468a1cde
+ *   source      grid_pdl.ttir  sha256:a7677b9ada9e6e5f9a2f20d8867f08dd4ec8eac19471587b443d01e92c6e8064
  *   regenerate  launchgen emit grid_pdl.json -s 'out_ptr: *i32' --name grid_pdl --artifact c
  */
 #ifndef LAUNCHGEN_grid_pdl_H

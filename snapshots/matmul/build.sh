@@ -8,6 +8,7 @@
 #   artifact    sh
 #   source      matmul.json  sha256:a624a7070cdabac49f7d69fafd2a8ce3183ca2b8d005e271e27aa67b95826a92
 #   source      matmul.cubin  sha256:095cb660d0f6ff4941836a542de6d4bd61306e366e257c3ca55dd635c73cb197
+#   source      matmul.ttir  sha256:9d293fc4552525c6d685a67d7a3d3b7bf6a5d7541e96ff9058f2a4653f075784
 #   regenerate  launchgen emit matmul.json -s 'a_ptr: *fp16:16, b_ptr: *fp16:16, c_ptr: *fp16:16, M: i32, N: i32, K: i32:16, stride_am: i32:16, stride_ak: constexpr = 1, stride_bk: i32:16, stride_bn: constexpr = 1, stride_cm: i32:16, stride_cn: constexpr = 1, BM: constexpr = 128, BN: constexpr = 128, BK: constexpr = 64' --name matmul --artifact c,cpython,pyi,make,sh
 #
 # CC is gcc, clang or nvcc; CFLAGS, CPPFLAGS and LDFLAGS are added.

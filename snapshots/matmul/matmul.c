@@ -7,6 +7,7 @@
  *   artifact    c
  *   source      matmul.json  sha256:a624a7070cdabac49f7d69fafd2a8ce3183ca2b8d005e271e27aa67b95826a92
  *   source      matmul.cubin  sha256:095cb660d0f6ff4941836a542de6d4bd61306e366e257c3ca55dd635c73cb197
+ *   source      matmul.ttir  sha256:9d293fc4552525c6d685a67d7a3d3b7bf6a5d7541e96ff9058f2a4653f075784
  *   regenerate  launchgen emit matmul.json -s 'a_ptr: *fp16:16, b_ptr: *fp16:16, c_ptr: *fp16:16, M: i32, N: i32, K: i32:16, stride_am: i32:16, stride_ak: constexpr = 1, stride_bk: i32:16, stride_bn: constexpr = 1, stride_cm: i32:16, stride_cn: constexpr = 1, BM: constexpr = 128, BN: constexpr = 128, BK: constexpr = 64' --name matmul --artifact c,cpython,pyi,make,sh
  */
 #include <dlfcn.h>    /* dlopen, dlsym */
@@ -78,6 +79,7 @@ enum {
     LG_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     LG_ATTRIBUTE_CLUSTER_POLICY = 5,
     LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION = 6,
+    LG_ATTRIBUTE_PREFERRED_CLUSTER = 11,
     LG_ATTRIBUTE_SHARED_MEMORY_MODE = 18,
     LG_CLUSTER_POLICY_SPREAD = 1,
     LG_SHARED_MEMORY_OVERSIZED = 3
@@ -1031,7 +1033,7 @@ static const lg_variant lg_variants_matmul[] = {
 
 /* Which devices run which image, by capability; the best image stands first. */
 static const lg_choice lg_choices_matmul[] = {
-    {&lg_variants_matmul[0], 0, INT32_MAX},
+    {&lg_variants_matmul[0], 90, 90},
 };
 
 static const lg_kernel lg_kernel_matmul = {
@@ -1041,7 +1043,7 @@ static const lg_kernel lg_kernel_matmul = {
     lg_parameters_matmul,
     1, /* choices */
     lg_choices_matmul,
-    "", /* what the images are compiled for */
+    "sm_90a", /* what the images are compiled for */
 };
 
 static void *lg_libraries_matmul[1];

@@ -6,6 +6,7 @@
  *   artifact    c
  *   source      matmul_cluster.json  sha256:579b345090848e4418baab5fd1f5816b7d2b0d4dc22aabdb491dbe467504ef24
  *   source      matmul_cluster.cubin  sha256:18289eae527cdd113aeb10a38b43bb512beea0a8aeee977ef7162ce1e13b44a8
+ *   source      matmul_cluster.ttir  sha256:0101d90f2b198505a2ede8c735cd87fef4d78178bd92f8359f6c6a154cd2fa8f
  *   regenerate  launchgen emit matmul_cluster.json -s 'a_ptr: *fp16:16, b_ptr: *fp16:16, c_ptr: *fp16:16, M: i32, N: i32, K: i32, stride_am: i32:16, 1, stride_bk: i32:16, 1, stride_cm: i32:16, 1, 128, 128, 64' --name matmul_cluster --artifact c,example
  */
 #include <dlfcn.h>    /* dlopen, dlsym */
@@ -77,6 +78,7 @@ enum {
     LG_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     LG_ATTRIBUTE_CLUSTER_POLICY = 5,
     LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION = 6,
+    LG_ATTRIBUTE_PREFERRED_CLUSTER = 11,
     LG_ATTRIBUTE_SHARED_MEMORY_MODE = 18,
     LG_CLUSTER_POLICY_SPREAD = 1,
     LG_SHARED_MEMORY_OVERSIZED = 3
@@ -1035,7 +1037,7 @@ static const lg_variant lg_variants_matmul_cluster[] = {
 
 /* Which devices run which image, by capability; the best image stands first. */
 static const lg_choice lg_choices_matmul_cluster[] = {
-    {&lg_variants_matmul_cluster[0], 0, INT32_MAX},
+    {&lg_variants_matmul_cluster[0], 90, 90},
 };
 
 static const lg_kernel lg_kernel_matmul_cluster = {
@@ -1045,7 +1047,7 @@ static const lg_kernel lg_kernel_matmul_cluster = {
     lg_parameters_matmul_cluster,
     1, /* choices */
     lg_choices_matmul_cluster,
-    "", /* what the images are compiled for */
+    "sm_90a", /* what the images are compiled for */
 };
 
 static void *lg_libraries_matmul_cluster[1];

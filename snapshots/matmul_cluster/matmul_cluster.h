@@ -6,6 +6,7 @@
  *   artifact    c
  *   source      matmul_cluster.json  sha256:579b345090848e4418baab5fd1f5816b7d2b0d4dc22aabdb491dbe467504ef24
  *   source      matmul_cluster.cubin  sha256:18289eae527cdd113aeb10a38b43bb512beea0a8aeee977ef7162ce1e13b44a8
+ *   source      matmul_cluster.ttir  sha256:0101d90f2b198505a2ede8c735cd87fef4d78178bd92f8359f6c6a154cd2fa8f
  *   regenerate  launchgen emit matmul_cluster.json -s 'a_ptr: *fp16:16, b_ptr: *fp16:16, c_ptr: *fp16:16, M: i32, N: i32, K: i32, stride_am: i32:16, 1, stride_bk: i32:16, 1, stride_cm: i32:16, 1, 128, 128, 64' --name matmul_cluster --artifact c,example
  */
 #ifndef LAUNCHGEN_matmul_cluster_H

@@ -4,6 +4,7 @@
  *   artifact    c
  *   source      no_args.json  sha256:cccc470e6e2d2b6483331ef2f5be9e5f972316dbd1ed7faf32268cbe69591da9
  *   source      no_args.cubin  sha256:c167bfeca9afd4a01e312d4c8b096623b2561f4bd5cd53d2ce7c26d8dc29e969
+ *   source      no_args.ttir  sha256:80bf54ce72c2df68b07f27c27193ddefdb12560a75f1f8a715cccf041ced124a
  *   regenerate  launchgen emit no_args.json -s '' --name no_args --artifact c,cpython,pyi,example
  */
 #include <dlfcn.h>    /* dlopen, dlsym */
@@ -75,6 +76,7 @@ enum {
     LG_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     LG_ATTRIBUTE_CLUSTER_POLICY = 5,
     LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION = 6,
+    LG_ATTRIBUTE_PREFERRED_CLUSTER = 11,
     LG_ATTRIBUTE_SHARED_MEMORY_MODE = 18,
     LG_CLUSTER_POLICY_SPREAD = 1,
     LG_SHARED_MEMORY_OVERSIZED = 3
@@ -1165,7 +1167,7 @@ static const lg_variant lg_variants_no_args[] = {
 
 /* Which devices run which image, by capability; the best image stands first. */
 static const lg_choice lg_choices_no_args[] = {
-    {&lg_variants_no_args[0], 0, INT32_MAX},
+    {&lg_variants_no_args[0], 90, 90},
 };
 
 static const lg_kernel lg_kernel_no_args = {
@@ -1175,7 +1177,7 @@ static const lg_kernel lg_kernel_no_args = {
     lg_parameters_no_args,
     1, /* choices */
     lg_choices_no_args,
-    "", /* what the images are compiled for */
+    "sm_90a", /* what the images are compiled for */
 };
 
 static void *lg_libraries_no_args[1];

@@ -4,6 +4,7 @@
  *   artifact    example
  *   source      no_args.json  sha256:cccc470e6e2d2b6483331ef2f5be9e5f972316dbd1ed7faf32268cbe69591da9
  *   source      no_args.cubin  sha256:c167bfeca9afd4a01e312d4c8b096623b2561f4bd5cd53d2ce7c26d8dc29e969
+ *   source      no_args.ttir  sha256:80bf54ce72c2df68b07f27c27193ddefdb12560a75f1f8a715cccf041ced124a
  *   regenerate  launchgen emit no_args.json -s '' --name no_args --artifact c,cpython,pyi,example
  */
 /* A program to start from: it launches the kernel once on the default stream, with empty buffers

@@ -5,6 +5,7 @@
  *   artifact    c
  *   source      scalars.json  sha256:36d330f52c270b732c7238f24cd7c2a3e9992859229548acad20b40620d6eef1
  *   source      scalars.cubin  sha256:de8df8d5aa144cee49dba3025445b2e9103dd193a0f007795bbb784ceb14cbf4
+ *   source      scalars.ttir  sha256:85fa4d457a8296adf4cdabed11c1dedf4a39fe1e8bf65d604c370ac817eb447a
  *   regenerate  launchgen emit scalars.json -s 'out_ptr: *i64, b1: i1, s8: i8, s16: i16, s32: i32, s64: i64, u8_: u8, u16_: u16, u32_: u32, u64_: u64, h: fp16, bh: bf16, f: fp32, d: fp64' --name scalars --artifact c,cpython,pyi
  */
 #include <dlfcn.h>    /* dlopen, dlsym */
@@ -77,6 +78,7 @@ enum {
     LG_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     LG_ATTRIBUTE_CLUSTER_POLICY = 5,
     LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION = 6,
+    LG_ATTRIBUTE_PREFERRED_CLUSTER = 11,
     LG_ATTRIBUTE_SHARED_MEMORY_MODE = 18,
     LG_CLUSTER_POLICY_SPREAD = 1,
     LG_SHARED_MEMORY_OVERSIZED = 3
@@ -1318,7 +1320,7 @@ static const lg_variant lg_variants_scalars[] = {
 
 /* Which devices run which image, by capability; the best image stands first. */
 static const lg_choice lg_choices_scalars[] = {
-    {&lg_variants_scalars[0], 0, INT32_MAX},
+    {&lg_variants_scalars[0], 90, 90},
 };
 
 static const lg_kernel lg_kernel_scalars = {
@@ -1328,7 +1330,7 @@ static const lg_kernel lg_kernel_scalars = {
     lg_parameters_scalars,
     1, /* choices */
     lg_choices_scalars,
-    "", /* what the images are compiled for */
+    "sm_90a", /* what the images are compiled for */
 };
 
 static void *lg_libraries_scalars[1];

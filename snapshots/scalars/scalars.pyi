@@ -5,6 +5,7 @@
 #   artifact    pyi
 #   source      scalars.json  sha256:36d330f52c270b732c7238f24cd7c2a3e9992859229548acad20b40620d6eef1
 #   source      scalars.cubin  sha256:de8df8d5aa144cee49dba3025445b2e9103dd193a0f007795bbb784ceb14cbf4
+#   source      scalars.ttir  sha256:85fa4d457a8296adf4cdabed11c1dedf4a39fe1e8bf65d604c370ac817eb447a
 #   regenerate  launchgen emit scalars.json -s 'out_ptr: *i64, b1: i1, s8: i8, s16: i16, s32: i32, s64: i64, u8_: u8, u16_: u16, u32_: u32, u64_: u64, h: fp16, bh: bf16, f: fp32, d: fp64' --name scalars --artifact c,cpython,pyi
 from collections.abc import Callable
 from types import MappingProxyType

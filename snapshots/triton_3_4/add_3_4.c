@@ -4,6 +4,7 @@
  *   artifact    c
  *   source      add.json  sha256:50a51a46936f5b7f2d86a03b91b2939d74cc2020d4fd58c7352d26f4754ad2f8
  *   source      add.cubin  sha256:757ed8282ae06a6e4e999961f09bf4940c006cc5aad74d6120ed0b328db3bd89
+ *   source      add.ttir  sha256:202844f73821040aeaefdd0f9511981c0056207ded04d3e48450e13ca4fa1f91
  *   regenerate  launchgen emit add.json -s 'x_ptr: *fp32, y_ptr: *fp32, out_ptr: *fp32, n: i32, alpha: fp32, 1024' --name add_3_4 --artifact c
  */
 #include <dlfcn.h>    /* dlopen, dlsym */
@@ -75,6 +76,7 @@ enum {
     LG_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     LG_ATTRIBUTE_CLUSTER_POLICY = 5,
     LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION = 6,
+    LG_ATTRIBUTE_PREFERRED_CLUSTER = 11,
     LG_ATTRIBUTE_SHARED_MEMORY_MODE = 18,
     LG_CLUSTER_POLICY_SPREAD = 1,
     LG_SHARED_MEMORY_OVERSIZED = 3
@@ -1278,7 +1280,7 @@ static const lg_variant lg_variants_add_3_4[] = {
 
 /* Which devices run which image, by capability; the best image stands first. */
 static const lg_choice lg_choices_add_3_4[] = {
-    {&lg_variants_add_3_4[0], 0, INT32_MAX},
+    {&lg_variants_add_3_4[0], 90, 90},
 };
 
 static const lg_kernel lg_kernel_add_3_4 = {
@@ -1288,7 +1290,7 @@ static const lg_kernel lg_kernel_add_3_4 = {
     lg_parameters_add_3_4,
     1, /* choices */
     lg_choices_add_3_4,
-    "", /* what the images are compiled for */
+    "sm_90a", /* what the images are compiled for */
 };
 
 static void *lg_libraries_add_3_4[1];

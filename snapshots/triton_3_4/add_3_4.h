@@ -4,6 +4,7 @@
  *   artifact    c
  *   source      add.json  sha256:50a51a46936f5b7f2d86a03b91b2939d74cc2020d4fd58c7352d26f4754ad2f8
  *   source      add.cubin  sha256:757ed8282ae06a6e4e999961f09bf4940c006cc5aad74d6120ed0b328db3bd89
+ *   source      add.ttir  sha256:202844f73821040aeaefdd0f9511981c0056207ded04d3e48450e13ca4fa1f91
  *   regenerate  launchgen emit add.json -s 'x_ptr: *fp32, y_ptr: *fp32, out_ptr: *fp32, n: i32, alpha: fp32, 1024' --name add_3_4 --artifact c
  */
 #ifndef LAUNCHGEN_add_3_4_H

@@ -4,6 +4,7 @@
  *   artifact    c
  *   source      tuple.json  sha256:0504326878caee17bbd748fcce5fb56f8d6681d3031117a9cf8d3e716912e87e
  *   source      tuple.cubin  sha256:6e26b44a214127c56c4d34bbfe34eca0842a731672f240877e5884a659466f05
+ *   source      tuple.ttir  sha256:ef41f170754fcad38948512baa7bf95e9ca39df818af413c591d1538ab5ee437
  *   regenerate  launchgen emit tuple.json -s 'ptrs: (*fp32, (*fp32, 3)), shape: (i32, i32), scale: fp32, out_ptr: *fp32' --name tuples --artifact c,cpython,pyi,example
  */
 #include <dlfcn.h>    /* dlopen, dlsym */
@@ -75,6 +76,7 @@ enum {
     LG_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     LG_ATTRIBUTE_CLUSTER_POLICY = 5,
     LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION = 6,
+    LG_ATTRIBUTE_PREFERRED_CLUSTER = 11,
     LG_ATTRIBUTE_SHARED_MEMORY_MODE = 18,
     LG_CLUSTER_POLICY_SPREAD = 1,
     LG_SHARED_MEMORY_OVERSIZED = 3
@@ -1196,7 +1198,7 @@ static const lg_variant lg_variants_tuples[] = {
 
 /* Which devices run which image, by capability; the best image stands first. */
 static const lg_choice lg_choices_tuples[] = {
-    {&lg_variants_tuples[0], 0, INT32_MAX},
+    {&lg_variants_tuples[0], 90, 90},
 };
 
 static const lg_kernel lg_kernel_tuples = {
@@ -1206,7 +1208,7 @@ static const lg_kernel lg_kernel_tuples = {
     lg_parameters_tuples,
     1, /* choices */
     lg_choices_tuples,
-    "", /* what the images are compiled for */
+    "sm_90a", /* what the images are compiled for */
 };
 
 static void *lg_libraries_tuples[1];

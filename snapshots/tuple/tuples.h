@@ -4,6 +4,7 @@
  *   artifact    c
  *   source      tuple.json  sha256:0504326878caee17bbd748fcce5fb56f8d6681d3031117a9cf8d3e716912e87e
  *   source      tuple.cubin  sha256:6e26b44a214127c56c4d34bbfe34eca0842a731672f240877e5884a659466f05
+ *   source      tuple.ttir  sha256:ef41f170754fcad38948512baa7bf95e9ca39df818af413c591d1538ab5ee437
  *   regenerate  launchgen emit tuple.json -s 'ptrs: (*fp32, (*fp32, 3)), shape: (i32, i32), scale: fp32, out_ptr: *fp32' --name tuples --artifact c,cpython,pyi,example
  */
 #ifndef LAUNCHGEN_tuples_H

@@ -5,8 +5,10 @@
  *   artifact    c
  *   source      add.json  sha256:068d2105daf44d94490597442d4bba3d02608a0093c8309355c7109fb6730076
  *   source      add.cubin  sha256:53147ba1e79c39915e7106334611454ffebab1642b62c5f9d21587e84c3436fc
+ *   source      add.ttir  sha256:d498601ebeb5d9f3a8118ea326609701511250f010337dbecfc0765fe41f023a
  *   source      add.json  sha256:1c6d08d6fb03b4a94c738453cf7d620ab3697052b3c8a0c205fba3a8bdb37546
  *   source      add.cubin  sha256:6f12c48f5e96e4f05cf5d229f8a446d55daa16cb75f786018a57e96b4114a01c
+ *   source      add.ttir  sha256:d498601ebeb5d9f3a8118ea326609701511250f010337dbecfc0765fe41f023a
  *   regenerate  launchgen emit add.json -s 'x_ptr: *fp32, y_ptr: *fp32, out_ptr: *fp32, n: i32, alpha: fp32, BLOCK: constexpr' --name two_images --image add.cubin --artifact c,cpython,example
  */
 #include <dlfcn.h>    /* dlopen, dlsym */
@@ -78,6 +80,7 @@ enum {
     LG_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     LG_ATTRIBUTE_CLUSTER_POLICY = 5,
     LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION = 6,
+    LG_ATTRIBUTE_PREFERRED_CLUSTER = 11,
     LG_ATTRIBUTE_SHARED_MEMORY_MODE = 18,
     LG_CLUSTER_POLICY_SPREAD = 1,
     LG_SHARED_MEMORY_OVERSIZED = 3
@@ -878,7 +881,7 @@ static inline int lg_launch_grid(lg_state *state, const lg_kernel *kernel, void 
     return LG_SUCCESS;
 }
 
-LG_ALIGNAS(64) static const unsigned char lg_image_two_images_c_sm_90[] = {
+LG_ALIGNAS(64) static const unsigned char lg_image_two_images_c_sm_90a[] = {
     0x7f, 0x45, 0x4c, 0x46, 0x02, 0x01, 0x01, 0x33, 0x07, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0xbe, 0x00, 0x80, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x40, 0x10, 0x00, 0x00,
@@ -1251,7 +1254,7 @@ LG_ALIGNAS(64) static const unsigned char lg_image_two_images_c_sm_90[] = {
     0x00, 0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 };
 
-LG_STATIC_ASSERT(sizeof lg_image_two_images_c_sm_90 == 4440, "the whole image");
+LG_STATIC_ASSERT(sizeof lg_image_two_images_c_sm_90a == 4440, "the whole image");
 
 LG_ALIGNAS(64) static const unsigned char lg_image_two_images_c_sm_80[] = {
     0x7f, 0x45, 0x4c, 0x46, 0x02, 0x01, 0x01, 0x33, 0x07, 0x00, 0x00, 0x00,
@@ -1597,7 +1600,7 @@ static const lg_variant lg_variants_two_images[] = {
     {
         "two_images",
         "add_kernel", /* name in the image */
-        lg_image_two_images_c_sm_90,
+        lg_image_two_images_c_sm_90a,
         7, /* parameters */
         128, /* threads of a block */
         0, /* bytes of dynamic shared memory */
@@ -1624,7 +1627,7 @@ static const lg_variant lg_variants_two_images[] = {
 
 /* Which devices run which image, by capability; the best image stands first. */
 static const lg_choice lg_choices_two_images[] = {
-    {&lg_variants_two_images[0], 90, 99},
+    {&lg_variants_two_images[0], 90, 90},
     {&lg_variants_two_images[1], 80, 89},
 };
 
@@ -1635,7 +1638,7 @@ static const lg_kernel lg_kernel_two_images = {
     lg_parameters_two_images,
     2, /* choices */
     lg_choices_two_images,
-    "sm_90, sm_80", /* what the images are compiled for */
+    "sm_90a, sm_80", /* what the images are compiled for */
 };
 
 static void *lg_libraries_two_images[2];

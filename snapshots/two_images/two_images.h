@@ -5,8 +5,10 @@
  *   artifact    c
  *   source      add.json  sha256:068d2105daf44d94490597442d4bba3d02608a0093c8309355c7109fb6730076
  *   source      add.cubin  sha256:53147ba1e79c39915e7106334611454ffebab1642b62c5f9d21587e84c3436fc
+ *   source      add.ttir  sha256:d498601ebeb5d9f3a8118ea326609701511250f010337dbecfc0765fe41f023a
  *   source      add.json  sha256:1c6d08d6fb03b4a94c738453cf7d620ab3697052b3c8a0c205fba3a8bdb37546
  *   source      add.cubin  sha256:6f12c48f5e96e4f05cf5d229f8a446d55daa16cb75f786018a57e96b4114a01c
+ *   source      add.ttir  sha256:d498601ebeb5d9f3a8118ea326609701511250f010337dbecfc0765fe41f023a
  *   regenerate  launchgen emit add.json -s 'x_ptr: *fp32, y_ptr: *fp32, out_ptr: *fp32, n: i32, alpha: fp32, BLOCK: constexpr' --name two_images --image add.cubin --artifact c,cpython,example
  */
 #ifndef LAUNCHGEN_two_images_H
@@ -26,7 +28,7 @@ extern "C" {
 
 /* Launches the kernel on `stream`, a CUstream or cudaStream_t; NULL is the default stream.
  * The grid counts blocks; a grid with a zero launches nothing.
- * The device gets the best image that it runs, of sm_90, sm_80.
+ * The device gets the best image that it runs, of sm_90a, sm_80.
  * The kernel is loaded when it is first needed. A thread without a context gets the primary
  * context of the stream's device, or of device 0.
  *

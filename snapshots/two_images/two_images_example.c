@@ -5,15 +5,17 @@
  *   artifact    example
  *   source      add.json  sha256:068d2105daf44d94490597442d4bba3d02608a0093c8309355c7109fb6730076
  *   source      add.cubin  sha256:53147ba1e79c39915e7106334611454ffebab1642b62c5f9d21587e84c3436fc
+ *   source      add.ttir  sha256:d498601ebeb5d9f3a8118ea326609701511250f010337dbecfc0765fe41f023a
  *   source      add.json  sha256:1c6d08d6fb03b4a94c738453cf7d620ab3697052b3c8a0c205fba3a8bdb37546
  *   source      add.cubin  sha256:6f12c48f5e96e4f05cf5d229f8a446d55daa16cb75f786018a57e96b4114a01c
+ *   source      add.ttir  sha256:d498601ebeb5d9f3a8118ea326609701511250f010337dbecfc0765fe41f023a
  *   regenerate  launchgen emit add.json -s 'x_ptr: *fp32, y_ptr: *fp32, out_ptr: *fp32, n: i32, alpha: fp32, BLOCK: constexpr' --name two_images --image add.cubin --artifact c,cpython,example
  */
 /* A program to start from: it launches the kernel once on the default stream, with empty buffers
  * and zeros. Put your own sizes and values in.
  *
  * What the launcher hands to the driver: the image that fits the device, of
- *   sm_90 with blocks of 128x1x1 threads, 0 bytes of dynamic shared memory
+ *   sm_90a with blocks of 128x1x1 threads, 0 bytes of dynamic shared memory
  *   sm_80 with blocks of 128x1x1 threads, 0 bytes of dynamic shared memory
  * and the addresses of these values:
  *   x_ptr: *fp32

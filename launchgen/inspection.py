@@ -1,0 +1,150 @@
+"""What an image says, beside what its signature says: the facts behind ``launchgen inspect``.
+
+Nothing is refused here that can be shown: a disagreement is part of the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from launchgen.abi import slots
+from launchgen.agreement import check_launch
+from launchgen.architecture import Architecture
+from launchgen.diagnostics import Diagnostic, MismatchError
+from launchgen.image import Entry
+from launchgen.images import CompiledImage
+from launchgen.kernel_files import choose_files
+from launchgen.metadata import Overrides
+from launchgen.notation import PointerType, Signature, leaf_label, leaves
+from launchgen.pairing import Row, pair
+from launchgen.readings import Candidate, Reading, choose_entry, launch, read_files
+from launchgen.signatures import Found, compare_ir, infer, settle
+from launchgen.targets import Target
+
+_ANY_WARPS = 1
+
+
+class InspectedKernel(Struct, frozen=True):
+    """One entry of an image beside its signature."""
+
+    entry: Entry
+    signature: Signature
+    origin: str
+    """Where the signature is from, in words; empty where it was given."""
+    is_guess: bool
+    rows: tuple[Row, ...]
+    problems: tuple[Diagnostic, ...]
+    """Every disagreement."""
+    unhinted: tuple[str, ...]
+    """Pointers without a promise of alignment."""
+
+
+class InspectedImage(Struct, frozen=True):
+    """One image of a file."""
+
+    architecture: Architecture
+    kernels: tuple[InspectedKernel, ...]
+
+
+class Inspection(Struct, frozen=True):
+    """A file's images."""
+
+    place: str
+    """What the file is called."""
+    images: tuple[InspectedImage, ...]
+    notes: tuple[str, ...]
+    """What could not be compared."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing disagrees."""
+        kernels = (kernel for image in self.images for kernel in image.kernels)
+        return not any(kernel.problems for kernel in kernels)
+
+
+def inspect(
+    path: Path, *, signature: Signature | None, entry: str | None, target: Target
+) -> Inspection:
+    """Return what a file's images hold, and how it goes with what lies beside them.
+
+    ``entry`` chooses a kernel where an image has several; without it a given signature needs an
+    image with one, and all are shown where there is none.
+
+    Raises InputError for what cannot be read, UsageError and MismatchError for an entry that
+    cannot be chosen, and what reading metadata and IR raises.
+    """
+    (files,) = choose_files(path, metadata=None, images=(), no_image=False, target=target)
+    reading = read_files(files)
+    overrides = Overrides(entry=entry)
+    images = []
+    notes: list[str | None] = []
+    for image in reading.images:
+        kernels = []
+        for each in _entries(reading, image, overrides, is_given=signature is not None):
+            candidate = _candidate(reading, image, each, target)
+            kernel, note = _kernel(candidate, each, given=signature, target=target)
+            kernels.append(kernel)
+            notes.append(note)
+        images.append(InspectedImage(image.facts.architecture, tuple(kernels)))
+    return Inspection(reading.place, tuple(images), tuple(filter(None, dict.fromkeys(notes))))
+
+
+def _entries(
+    reading: Reading, image: CompiledImage, overrides: Overrides, *, is_given: bool
+) -> tuple[Entry, ...]:
+    is_named = overrides.entry is not None or (reading.raw is not None and reading.raw.name)
+    if is_named or is_given:
+        return (choose_entry(reading, image, overrides),)
+    return image.facts.entries
+
+
+def _candidate(reading: Reading, image: CompiledImage, entry: Entry, target: Target) -> Candidate:
+    """Return the kernel; where nothing says how many warps it has, that is no reason to fail."""
+    chosen = Overrides(entry=entry.name)
+    if reading.raw is None or reading.raw.num_warps is None:
+        chosen = Overrides(entry=entry.name, num_warps=_ANY_WARPS)
+    metadata = launch(reading, chosen, (image, entry), target=target)
+    return Candidate(reading, image, entry, metadata)
+
+
+def _kernel(
+    candidate: Candidate, entry: Entry, *, given: Signature | None, target: Target
+) -> tuple[InspectedKernel, str | None]:
+    """Return the kernel, and a note on what could not be compared."""
+    found = infer(candidate) if given is None else Found(given, "")
+    metadata = candidate.metadata
+    if found.is_guess:
+        metadata = replace(metadata, tensor_descriptors=())
+    problems: list[Diagnostic] = []
+    note = None
+    try:
+        metadata = settle(candidate, found, target=target)
+        note = compare_ir(candidate, found, metadata, target=target)
+    except MismatchError as error:
+        problems += error.diagnostics
+    raw = candidate.reading.raw
+    if raw is not None and raw.num_warps is not None:
+        try:
+            check_launch(metadata, entry, place=candidate.reading.place)
+        except MismatchError as error:
+            problems += error.diagnostics
+    kernel = InspectedKernel(
+        entry=entry,
+        signature=found.signature,
+        origin=found.origin,
+        is_guess=found.is_guess,
+        rows=pair(slots(found.signature, metadata, target=target), entry.parameters),
+        problems=tuple(problems),
+        unhinted=tuple(_unhinted(found.signature)),
+    )
+    return kernel, note
+
+
+def _unhinted(signature: Signature) -> Iterator[str]:
+    for leaf in leaves(signature):
+        if isinstance(leaf.argument.type, PointerType) and leaf.argument.hint is None:
+            yield leaf_label(signature, leaf.path)

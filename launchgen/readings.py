@@ -1,0 +1,192 @@
+"""The files of one launch, read: images and their entries, launch metadata, Triton's IR."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from launchgen.abi import MOST_HIDDEN
+from launchgen.diagnostics import (
+    Diagnostic,
+    ImageError,
+    LaunchgenError,
+    MetadataError,
+    MismatchError,
+    Source,
+    UnsupportedError,
+    UsageError,
+    did_you_mean,
+)
+from launchgen.image import Entry
+from launchgen.images import CompiledImage, read_images
+from launchgen.inputs import MOST_TEXT, Content, as_text, read_file, read_image, shown_path
+from launchgen.kernel_files import KernelFiles
+from launchgen.level0 import Level0, as_triton_metadata, is_level0, read_level0
+from launchgen.metadata import (
+    LaunchMetadata,
+    Overrides,
+    TritonMetadata,
+    entry_name,
+    launch_metadata,
+    read_metadata,
+)
+from launchgen.targets import Target
+
+
+class Reading(Struct, frozen=True):
+    """What the files of one launch say; None and empty: there is no such file."""
+
+    files: KernelFiles
+    contents: tuple[Content, ...]
+    """What was read, in this order: metadata, image, IR."""
+    described: Source | None
+    raw: TritonMetadata | None
+    level0: Level0 | None
+    """The metadata where it is Meta's, which describes the arguments as well."""
+    compiled: Content | None
+    images: tuple[CompiledImage, ...]
+    ir: Source | None
+
+    @property
+    def place(self) -> str:
+        """What messages call the image."""
+        return "" if self.compiled is None else shown_path(self.compiled.file.path)
+
+
+class Candidate(Struct, frozen=True):
+    """A kernel, and the launch that its files describe; no signature has been looked at yet."""
+
+    reading: Reading
+    image: CompiledImage | None
+    entry: Entry | None
+    """The kernel in the image; None without one."""
+    metadata: LaunchMetadata
+
+
+def read_files(files: KernelFiles) -> Reading:
+    """Read and decode what there is.
+
+    Raises InputError for what cannot be read, ImageError for a file that holds no image.
+    """
+    described = None if files.metadata is None else read_file(files.metadata, MOST_TEXT)
+    compiled = None if files.image is None else read_image(files.image)
+    written = None if files.ir is None else read_file(files.ir, MOST_TEXT)
+    text = None if described is None else as_text(described)
+    level0 = read_level0(text) if text is not None and is_level0(text) else None
+    raw = None if level0 is None else as_triton_metadata(level0)
+    if level0 is None and text is not None:
+        raw = read_metadata(text)
+    return Reading(
+        files=files,
+        contents=tuple(part for part in (described, compiled, written) if part is not None),
+        described=text,
+        raw=raw,
+        level0=level0,
+        compiled=compiled,
+        images=() if compiled is None else _images(compiled),
+        ir=None if written is None else as_text(written),
+    )
+
+
+def _images(content: Content) -> tuple[CompiledImage, ...]:
+    place = Source(shown_path(content.file.path), "")
+    try:
+        found = read_images(content.data)
+    except ImageError as error:
+        raise _placed(error, place) from None
+    if not found:
+        raise ImageError(Diagnostic("holds no image", source=place))
+    return found
+
+
+def candidates(reading: Reading, overrides: Overrides, *, target: Target) -> tuple[Candidate, ...]:
+    """Return the kernel of each image of a reading, or the one launch without an image.
+
+    Raises what :func:`choose_entry` and :func:`launchgen.metadata.launch_metadata` raise.
+    """
+    if not reading.images:
+        metadata = launch(reading, overrides, None, target=target)
+        if reading.level0 is not None:
+            # Meta's Triton has both, and its metadata no version.
+            metadata = replace(metadata, hidden_scratch=MOST_HIDDEN)
+        return (Candidate(reading, None, None, metadata),)
+    found = []
+    for image in reading.images:
+        entry = choose_entry(reading, image, overrides)
+        found.append(
+            Candidate(
+                reading, image, entry, launch(reading, overrides, (image, entry), target=target)
+            )
+        )
+    return tuple(found)
+
+
+def choose_entry(reading: Reading, image: CompiledImage, overrides: Overrides) -> Entry:
+    """Return the kernel that the options name, else the metadata, else the only one.
+
+    Raises MismatchError where it is not there, UsageError where there are several to choose from.
+    """
+    place = Source(reading.place, "")
+    entries = {entry.name: entry for entry in image.facts.entries}
+    with _at_metadata(reading):
+        wanted = entry_name(reading.raw, overrides)
+    if wanted in entries:
+        return entries[wanted]
+    listed = _listed(tuple(entries))
+    if not entries:
+        problem = f"holds no kernel for {image.facts.architecture}"
+        raise MismatchError(Diagnostic(problem, source=place))
+    if wanted is not None:
+        near = did_you_mean(wanted, entries)
+        hint = f"{near or ''} --entry chooses one".strip()
+        problem = f"holds no kernel called {wanted!a}: there is {listed}"
+        raise MismatchError(Diagnostic(problem, source=place, hint=hint))
+    if len(entries) > 1:
+        problem = f"holds {len(entries)} kernels: {listed}"
+        raise UsageError(Diagnostic(problem, source=place, hint="--entry NAME chooses one"))
+    return image.facts.entries[0]
+
+
+_MOST_LISTED: Final = 16
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = len(names) - _MOST_LISTED
+    return ", ".join(names[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def launch(
+    reading: Reading,
+    overrides: Overrides,
+    compiled: tuple[CompiledImage, Entry] | None,
+    *,
+    target: Target,
+) -> LaunchMetadata:
+    """Return what a launch needs; the metadata's errors name its file."""
+    entry = None if compiled is None else compiled[1]
+    with _at_metadata(reading):
+        found = launch_metadata(reading.raw, overrides, target=target, compiled=entry)
+    if compiled is None:
+        return found
+    return replace(found, capability=compiled[0].facts.architecture.capability)
+
+
+@contextlib.contextmanager
+def _at_metadata(reading: Reading) -> Iterator[None]:
+    """Have errors about metadata name its file."""
+    try:
+        yield
+    except (MetadataError, UnsupportedError) as error:
+        if reading.described is None:
+            raise
+        raise _placed(error, Source(reading.described.name, "")) from None
+
+
+def _placed(error: LaunchgenError, place: Source) -> LaunchgenError:
+    found = [dataclasses.replace(each, source=place) for each in error.diagnostics]
+    return type(error)(*found)

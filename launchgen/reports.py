@@ -1,0 +1,146 @@
+"""Facts as a table for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from launchgen.agreement import describe
+
+if TYPE_CHECKING:
+    from launchgen.abi import Slot
+    from launchgen.inspection import InspectedImage, InspectedKernel, Inspection
+    from launchgen.nvinfo import Dimensions
+    from launchgen.pairing import Row
+
+_UNLIMITED = 10_000
+"""Columns of a table that goes into a file or a pipe: nothing is cut or folded there."""
+
+
+def inspection_text(inspection: Inspection, *, is_terminal: bool) -> str:
+    """Return every image's kernels as tables: in colour, as wide as the terminal, or plain."""
+    from rich.console import Console  # noqa: PLC0415 - only a table needs it
+    from rich.text import Text  # noqa: PLC0415
+
+    file = io.StringIO()
+    console = Console(
+        file=file,
+        width=None if is_terminal else _UNLIMITED,
+        force_terminal=is_terminal,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+    )
+    for image in inspection.images:
+        count = len(image.kernels)
+        plural = "" if count == 1 else "s"
+        console.print(f"{inspection.place}: {image.architecture}, {count} kernel{plural}")
+        for kernel in image.kernels:
+            console.print()
+            console.print(Text(f"{kernel.entry.name}({kernel.signature})", style="bold"))
+            for name, text in _facts(kernel):
+                console.print(f"  {name:<12}{text}")
+            if kernel.rows:
+                console.print()
+                console.print(_table(kernel))
+            for problem in kernel.problems:
+                console.print()
+                # The table above is its own.
+                console.print(Text(str(dataclasses.replace(problem, details=())), style="red"))
+        console.print()
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+
+def _facts(kernel: InspectedKernel) -> Iterator[tuple[str, str]]:
+    yield "signature", kernel.origin or "as given"
+    yield "block", _shown(kernel.entry.block) or "any"
+    yield "cluster", _shown(kernel.entry.cluster) or "not stated"
+    yield "parameters", f"{len(kernel.entry.parameters)}, {kernel.entry.total} bytes"
+    if kernel.unhinted:
+        yield "without :16", ", ".join(kernel.unhinted)
+
+
+def _shown(dimensions: Dimensions | None) -> str:
+    return "" if dimensions is None else "x".join(map(str, dimensions))
+
+
+def _table(kernel: InspectedKernel) -> Any:  # noqa: ANN401 - rich's, imported only here
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("", no_wrap=True)
+    for name in ("#", "offset", "bytes"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in ("address", "signature", ""):
+        table.add_column(name, no_wrap=True)
+    problems = describe(kernel.rows)
+    for at, row in enumerate(kernel.rows):
+        mark = "" if row.agrees else ">"
+        cells = (mark, *_image_cells(row), _slot_cell(row.slot), problems.get(at, ""))
+        table.add_row(*map(Text, cells), style=None if row.agrees else "red")
+    return table
+
+
+def _image_cells(row: Row) -> tuple[str, str, str, str]:
+    parameter = row.parameter
+    if parameter is None:
+        return "-", "", "", ""
+    address = {True: "yes", False: "no", None: "?"}[parameter.pointer]
+    return str(row.ordinal), str(parameter.offset), str(parameter.size), address
+
+
+def _slot_cell(slot: Slot | None) -> str:
+    return "-" if slot is None else f"{slot.label}: {slot.type}"
+
+
+def inspection_json(inspection: Inspection) -> str:
+    """Return all of it as JSON; null stands for what the image does not say."""
+    content = {
+        "file": inspection.place,
+        "agrees": inspection.agrees,
+        "images": [_image(image) for image in inspection.images],
+        "notes": list(inspection.notes),
+    }
+    return json.dumps(content, indent=1)
+
+
+def _image(image: InspectedImage) -> dict[str, Any]:
+    return {
+        "architecture": str(image.architecture),
+        "kernels": [_kernel(kernel) for kernel in image.kernels],
+    }
+
+
+def _kernel(kernel: InspectedKernel) -> dict[str, Any]:
+    entry = kernel.entry
+    problems = describe(kernel.rows)
+    return {
+        "name": entry.name,
+        "signature": str(kernel.signature),
+        "signature_origin": kernel.origin,
+        "signature_is_guess": kernel.is_guess,
+        "block": entry.block,
+        "cluster": entry.cluster,
+        "parameter_bytes": entry.total,
+        "parameters": [_row(row, problems.get(at)) for at, row in enumerate(kernel.rows)],
+        "without_alignment_hint": list(kernel.unhinted),
+        "problems": [problem.message for problem in kernel.problems],
+    }
+
+
+def _row(row: Row, problem: str | None) -> dict[str, Any]:
+    slot, parameter = row.slot, row.parameter
+    return {
+        "index": row.ordinal,
+        "offset": None if parameter is None else parameter.offset,
+        "bytes": None if parameter is None else parameter.size,
+        "address": None if parameter is None else parameter.pointer,
+        "argument": None if slot is None else slot.label,
+        "type": None if slot is None else slot.type,
+        "problem": problem,
+    }

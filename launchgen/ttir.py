@@ -1,0 +1,273 @@
+"""Triton's IR to a Signature: names, types and hints of every slot, from a ``.ttir`` or ``.ttgir``.
+
+What a kernel is called with stands in its header:
+
+    tt.func public @add_kernel(%x_ptr: !tt.ptr<f32> {tt.divisibility = 16 : i32} loc("x_ptr"), ...)
+
+Only that is read, and nothing of the body.  The IR knows slots, not source arguments: a tuple's
+leaves, and the parts of a descriptor that Triton took apart, repeat one name and are numbered here.
+Constants and signedness are not in it; up to Triton 3.4 names are not either.
+
+Seen in Triton 3.4 to 3.9; to read another type, add a row to ``_TYPES``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from launchgen.argument_names import argument_names
+from launchgen.diagnostics import Diagnostic, InputError, Source, Span, UnsupportedError
+from launchgen.notation import (
+    Argument,
+    DescriptorType,
+    Hint,
+    PointerType,
+    ScalarType,
+    Signature,
+    TensorMapType,
+    Type,
+)
+from launchgen.scalars import IR_SPELLINGS
+from launchgen.tokens import shown
+
+SUFFIXES: Final = (".ttir", ".ttgir")
+"""File name extensions of what Triton leaves beside an image; Gluon's kernels have the second."""
+
+_STRING: Final = r'"(?:[^"\\]|\\.)*"'
+_FUNCTION: Final = re.compile(rf"\btt\.func\s+public\s+@(?:({_STRING})|([\w.$-]+))\s*\(")
+# An arrow closes no bracket.
+_MARK: Final = re.compile(rf"{_STRING}|->|\bloc\(|[][(){{}}<>,]")
+_NAME: Final = re.compile(rf"\s*%(?:({_STRING})|([\w.$-]+))\s*:\s*")
+_LOCATION: Final = re.compile(rf"loc\(\s*(?:({_STRING})\s*[()]|(#\w+)\s*\))")
+_ALIAS: Final = re.compile(rf"^(#\w+)\s*=\s*loc\(\s*({_STRING})\s*[()]", re.MULTILINE)
+_AUTOMATIC: Final = re.compile(r"arg[0-9]+", re.ASCII)
+_DIVISIBILITY: Final = re.compile(r"\btt\.divisibility\s*=\s*([0-9]{1,18})\b", re.ASCII)
+_TENSOR_MAP: Final = re.compile(r"\btt\.nv_tma_desc\s*=\s*1\b")
+_PROMISED: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """One parameter of the function, as written."""
+
+    name: str
+    """Of the source argument; empty where the IR has none."""
+    type: str
+    attributes: str
+    span: Span
+
+
+def read_signature(source: Source, *, entry: str | None = None) -> Signature:
+    """Return what a kernel is called with; ``entry`` chooses one of several.
+
+    Raises InputError where the text has no such kernel, UnsupportedError for a parameter of a type
+    that no launcher passes.
+    """
+    slots = list(_slots(source, _header(source, entry)))
+    arguments: list[Argument] = []
+    rest = iter(slots)
+    for slot in rest:
+        type_ = _type(slot, source)
+        if isinstance(type_, DescriptorType):
+            type_ = _take_descriptor(type_, slot, rest, slots, source)
+        arguments.append(Argument(type_, _hint(slot, type_), slot.name, slot.span))
+    names = argument_names(_numbered(argument.name for argument in arguments))
+    return Signature(tuple(map(_renamed, arguments, names)), source)
+
+
+def _renamed(argument: Argument, name: str) -> Argument:
+    return Argument(argument.type, argument.hint, name, argument.span)
+
+
+def _header(source: Source, entry: str | None) -> int:
+    """Return where the parameters of the kernel begin."""
+    found = {
+        (match[1] or match[2]).strip('"'): match.end() for match in _FUNCTION.finditer(source.text)
+    }
+    if entry is not None and entry in found:
+        return found[entry]
+    if not found:
+        problem = "holds no kernel: there is no 'tt.func public' in it"
+    elif entry is not None:
+        problem = f"holds no kernel called {shown(entry)}, only {', '.join(map(shown, found))}"
+    elif len(found) > 1:
+        problem = f"holds several kernels: {', '.join(map(shown, found))}"
+    else:
+        return next(iter(found.values()))
+    raise InputError(Diagnostic(problem, source=Source(source.name, "")))
+
+
+def _slots(source: Source, start: int) -> Iterator[_Slot]:
+    text = source.text
+    aliases: dict[str, str] = {}
+    for begin, end, marks in _parameters(source, start):
+        match = _NAME.match(text, begin, end)
+        if match is None:
+            if text[begin:end].strip():
+                raise _unreadable(source, begin, end)
+            continue
+        braces = [at for at in marks if text[at] == "{"]
+        places = [at for at in marks if text[at] == "l"]
+        stop = min([*braces, *places, end])
+        name = _location_name(text, places[-1], aliases) if places else None
+        if name is None:
+            written = (match[1] or match[2]).strip('"')
+            name = "" if _AUTOMATIC.fullmatch(written) else written
+        attributes = text[braces[0] : places[-1] if places else end] if braces else ""
+        span = Span(text.index("%", begin), stop)
+        yield _Slot(name, text[match.end() : stop].strip(), attributes, span)
+
+
+_OPENING: Final = {"(": ")", "loc(": ")", "[": "]", "{": "}", "<": ">"}
+
+
+def _parameters(source: Source, start: int) -> Iterator[tuple[int, int, list[int]]]:
+    """Yield where each parameter begins and ends, and where its brackets open."""
+    begin = start
+    stack: list[str] = []
+    marks: list[int] = []
+    for match in _MARK.finditer(source.text, start):
+        mark = match[0]
+        if not stack and mark in {",", ")"}:
+            yield begin, match.start(), marks
+            begin, marks = match.end(), []
+            if mark == ")":
+                return
+        elif mark in _OPENING:
+            if not stack:
+                marks.append(match.start())
+            stack.append(_OPENING[mark])
+        elif mark in _OPENING.values() and (not stack or stack.pop() != mark):
+            raise _unreadable(source, match.start(), match.end())
+    # What was read is not the whole list.
+    raise _unreadable(source, begin, len(source.text))
+
+
+def _unreadable(source: Source, begin: int, end: int) -> InputError:
+    problem = "the kernel's parameters cannot be read here"
+    return InputError(Diagnostic(problem, source=source, span=Span(begin, end)))
+
+
+def _location_name(text: str, at: int, aliases: dict[str, str]) -> str | None:
+    """Return the name that a location holds, None for a place in a file or an unknown one."""
+    match = _LOCATION.match(text, at)
+    if match is None:
+        return None
+    if match[1]:
+        return match[1][1:-1]
+    if not aliases:
+        aliases.update({found[1]: found[2][1:-1] for found in _ALIAS.finditer(text)})
+    return aliases.get(match[2])
+
+
+# --- types ---------------------------------------------------------------------------------------
+
+_POINTER: Final = re.compile(r"!tt\.ptr<(.+?)(?:,\s*[0-9]+(?:\s*:\s*i32)?)?>", re.DOTALL)
+_DESCRIPTOR: Final = re.compile(
+    r"!(?:tt|ttg|ttng)\.tensordesc(_im2col)?<\s*(?:tensor<)?((?:[0-9]+x)+)(\w+)\b.*>", re.DOTALL
+)
+_MOST_STARS: Final = 64
+
+
+def _pointer(match: re.Match[str]) -> Type | None:
+    pointee, depth = match[1], 1
+    while depth < _MOST_STARS and (inner := _POINTER.fullmatch(pointee)):
+        pointee, depth = inner[1], depth + 1
+    scalar = IR_SPELLINGS.get(pointee)
+    return None if scalar is None else PointerType(scalar, depth=depth)
+
+
+def _descriptor(match: re.Match[str]) -> Type | None:
+    scalar = IR_SPELLINGS.get(match[3])
+    sizes = [int(size) for size in match[2].split("x")[:-1]]
+    if scalar is None:
+        return None
+    return DescriptorType(scalar, tuple(sizes), im2col=match[1] is not None)
+
+
+def _scalar(match: re.Match[str]) -> Type | None:
+    scalar = IR_SPELLINGS.get(match[0])
+    return None if scalar is None or not scalar.argument else ScalarType(scalar)
+
+
+_TYPES: Final[Mapping[re.Pattern[str], Callable[[re.Match[str]], Type | None]]] = MappingProxyType(
+    {re.compile(r"\w+"): _scalar, _POINTER: _pointer, _DESCRIPTOR: _descriptor}
+)
+
+
+def _type(slot: _Slot, source: Source) -> Type:
+    if _TENSOR_MAP.search(slot.attributes):
+        return TensorMapType()
+    for pattern, make in _TYPES.items():
+        match = pattern.fullmatch(slot.type)
+        found = make(match) if match else None
+        if found is not None:
+            return found
+    raise UnsupportedError(
+        Diagnostic(
+            f"a parameter of type {shown(slot.type)} is none that a launcher passes",
+            source=source,
+            span=slot.span,
+            hint="--signature says what the kernel is called with",
+        )
+    )
+
+
+def _hint(slot: _Slot, type_: Type) -> Hint | None:
+    match = _DIVISIBILITY.search(slot.attributes)
+    takes_hint = isinstance(type_, PointerType) or (
+        isinstance(type_, ScalarType) and type_.scalar.is_integer
+    )
+    if match is None or not takes_hint or int(match[1]) % _PROMISED or int(match[1]) == 0:
+        return None
+    return Hint.DIVISIBLE_BY_16
+
+
+def _take_descriptor(
+    type_: DescriptorType,
+    slot: _Slot,
+    rest: Iterator[_Slot],
+    slots: list[_Slot],
+    source: Source,
+) -> DescriptorType:
+    """Step over the shape and strides that stand behind a descriptor as slots of their own."""
+    rank = type_.rank
+    if type_.im2col:
+        # Its sizes are those of a block; the tensor's rank is the number of sizes that follow.
+        behind = slots[slots.index(slot) + 1 :]
+        narrow = [_spelled(4) for _ in itertools.takewhile(lambda s: s.type == _spelled(4), behind)]
+        rank = len(narrow)
+        type_ = DescriptorType(type_.element, type_.sizes, f",input_rank={rank}", im2col=True)
+    expected = [_spelled(4)] * rank + [_spelled(8)] * rank
+    found = [part.type for part in itertools.islice(rest, 2 * rank)]
+    if found != expected:
+        problem = f"behind a descriptor of rank {rank} its shape and strides are missing"
+        hint = "--signature says what the kernel is called with"
+        raise UnsupportedError(Diagnostic(problem, source=source, span=slot.span, hint=hint))
+    return type_
+
+
+def _spelled(size: int) -> str:
+    """Return what the IR calls an integer of ``size`` bytes."""
+    return f"i{8 * size}"
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def _numbered(names: Iterable[str]) -> list[str]:
+    """Return each name, one that is repeated with its number behind it, dots as underscores."""
+    listed = [name.replace(".", "_") for name in names]
+    counts = Counter(listed)
+    seen: Counter[str] = Counter()
+    found = []
+    for name in listed:
+        found.append(f"{name}_{seen[name]}" if name and counts[name] > 1 else name)
+        seen[name] += 1
+    return found

@@ -1,0 +1,265 @@
+"""Meta's "Level 0" launch metadata, read and written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launchgen.cli import main
+from launchgen.diagnostics import (
+    InputError,
+    LaunchgenError,
+    MetadataError,
+    SignatureError,
+    Source,
+    UnsupportedError,
+)
+from launchgen.level0 import as_triton_metadata, is_level0, read_level0, signature_text
+from launchgen.metadata import LaunchMetadata, Overrides, launch_metadata
+from launchgen.signature import parse
+from launchgen.sources import read_kernel
+from launchgen.targets import TARGETS
+from tests.zoo import Kernel
+
+CUDA = TARGETS["cuda"]
+ADD = Kernel("triton-3.6.0-sm90", "add_div16")
+
+WRITTEN: dict[str, Any] = {
+    "abi_version": 1,
+    "entry_name": "add_kernel",
+    "num_warps": 4,
+    "num_ctas": 1,
+    "shared_mem": 64,
+    "cluster_dims": [1, 1, 1],
+    "preferred_cluster_dims": [0, 0, 0],
+    "launch_cooperative_grid": False,
+    "launch_cluster": False,
+    "launch_pdl": False,
+    "global_scratch_size": 0,
+    "global_scratch_align": 128,
+    "profile_scratch_size": 0,
+    "profile_scratch_align": 1,
+    "tmem_size": 0,
+    "args": [
+        {"name": "x_ptr", "type": "*fp32", "index": 0, "divisible_by": 16},
+        {"name": "y_ptr", "type": "*fp32", "index": 1, "divisible_by": 16},
+        {"name": "out_ptr", "type": "*fp32", "index": 2, "divisible_by": 16},
+        {"name": "n", "type": "i32", "index": 3, "divisible_by": 16},
+        {"name": "alpha", "type": "fp32", "index": 4},
+    ],
+    "constants": {"5": 1024},
+    "tensordesc_meta": [],
+    "auto_tma_recipes": [],
+}
+KEYS = 19
+
+
+def source(**changes: Any) -> Source:
+    return Source("add.launch_metadata", json.dumps({**WRITTEN, **changes}))
+
+
+def signature(**changes: Any) -> str:
+    text = source(**changes)
+    return signature_text(read_level0(text), text)
+
+
+def launch(**changes: Any) -> LaunchMetadata:
+    raw = as_triton_metadata(read_level0(source(**changes)))
+    return launch_metadata(raw, Overrides(), target=CUDA)
+
+
+def refusal(error: type[LaunchgenError], **changes: Any) -> str:
+    def read() -> None:
+        parse(signature(**changes), name="args")
+        launch(**changes)
+
+    with pytest.raises(LaunchgenError) as caught:
+        read()
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def test_it_is_told_from_tritons_own_by_its_content() -> None:
+    assert len(WRITTEN) == KEYS
+    assert is_level0(source())
+    assert not is_level0(Source("add.json", ADD.json.read_text()))
+    for text in ("", "[]", "{", '{"abi_version": 1}', "[" * 100_000, '{"name": "\\ud800"}'):
+        assert not is_level0(Source("x", text))
+
+
+def test_arguments_and_constants_make_the_signature() -> None:
+    text = "x_ptr: *fp32:16, y_ptr: *fp32:16, out_ptr: *fp32:16, n: i32:16, alpha: fp32, 1024"
+    assert signature() == text
+    assert str(parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("args", "constants", "expected"),
+    [
+        ([], {}, ""),
+        ([("p", "('*fp32', ('*fp32', 'constexpr'))", 0)], {"(0, 1, 1)": 3},
+         "p: (*fp32, (*fp32, constexpr))"),
+        ([("u8", "u8", 0), ("u8", "i32", 1)], {}, "u8_: u8, u8__: i32"),
+        ([("b", "i1", 2)], {"0": "relu", "1": None}, '"relu", None, b: i1'),
+        ([("b", "i1", 3)], {"1": 1.5, "0": True}, "True, 1.5, constexpr, b: i1"),
+        ([("größe", "i32", 0)], {"1": [1, 2]}, "i32, constexpr"),
+        ([("d", "tensordesc<fp16[64, 64]>", 0)], {}, "d: tensordesc<fp16[64, 64]>"),
+        ([], {"BLOCK": 3}, ""),
+    ],
+)  # fmt: skip
+def test_forms_of_arguments(
+    args: list[tuple[str, str, int]], constants: dict[str, Any], expected: str
+) -> None:
+    written = [{"name": name, "type": type_, "index": at} for name, type_, at in args]
+    found = signature(args=written, constants=constants)
+    assert found == expected
+    assert str(parse(found)) == expected
+
+
+def test_the_launch_is_that_of_the_fields() -> None:
+    found = launch(
+        launch_cooperative_grid=True,
+        launch_pdl=True,
+        global_scratch_size=256,
+        profile_scratch_size=16,
+        tmem_size=128,
+    )
+    assert (found.entry, found.num_warps, found.shared) == ("add_kernel", 4, 64)
+    assert (found.cooperative, found.pdl, found.tmem_size) == (True, True, 128)
+    assert (found.global_scratch.size, found.global_scratch.align) == (256, 128)
+    assert (found.profile_scratch.size, found.profile_scratch.align) == (16, 1)
+    assert found.triton_version is None
+
+
+def test_a_cluster_of_its_own_is_not_counted_by_the_grid() -> None:
+    found = launch(cluster_dims=[2, 1, 2])
+    assert (found.cluster, found.grid_counts_clusters) == ((2, 1, 2), False)
+
+
+def test_several_ctas_are_a_cluster_along_x_whatever_the_dims_say() -> None:
+    found = launch(num_ctas=4, cluster_dims=[1, 4, 1])
+    assert (found.cluster, found.grid_counts_clusters) == ((4, 1, 1), True)
+
+
+def test_a_preferred_cluster_is_kept_where_it_is_greater() -> None:
+    assert launch().preferred_cluster is None
+    assert launch(preferred_cluster_dims=[1, 1, 1]).preferred_cluster is None
+    found = launch(cluster_dims=[2, 1, 1], preferred_cluster_dims=[4, 1, 1])
+    assert found.preferred_cluster == (4, 1, 1)
+
+
+@pytest.mark.parametrize("preferred", [[3, 1, 1], [0, 4, 1], [2, 1, -1]])
+def test_a_preferred_cluster_that_is_no_multiple_is_refused(preferred: list[int]) -> None:
+    text = refusal(MetadataError, cluster_dims=[2, 1, 1], preferred_cluster_dims=preferred)
+    assert "no multiple of the cluster, [2, 1, 1]" in text
+
+
+def test_what_no_launcher_can_do_is_refused_by_name() -> None:
+    assert "abi_version is 2: only 1" in refusal(UnsupportedError, abi_version=2)
+    assert "auto_tma_recipes" in refusal(UnsupportedError, auto_tma_recipes=[{"rank": 2}])
+    assert "more than 16 blocks" in refusal(
+        MetadataError, cluster_dims=[2, 1, 1], preferred_cluster_dims=[32, 1, 1]
+    )
+    assert "the cluster is [32, 1, 1]" in refusal(MetadataError, cluster_dims=[32, 1, 1])
+
+
+def test_two_arguments_at_one_place_are_refused() -> None:
+    twice = [{"name": name, "type": "i32", "index": 0} for name in ("a", "b")]
+    assert "index 0 of 'b'" in refusal(MetadataError, args=twice)
+    assert "index -1" in refusal(MetadataError, args=[{**twice[0], "index": -1}])
+    assert "index 99999999" in refusal(MetadataError, args=[{**twice[0], "index": 99999999}])
+
+
+def test_types_that_are_none_are_refused_with_a_caret() -> None:
+    bad = [{"name": "f", "type": "Function(fn=1)", "index": 0}]
+    assert "error: args:1:4: " in refusal(SignatureError, args=bad)
+
+
+def test_fields_of_a_wrong_type_name_their_place() -> None:
+    with pytest.raises(InputError, match=r"\$\.cluster_dims"):
+        read_level0(source(cluster_dims=[1, 1]))
+    with pytest.raises(InputError, match=r"\$\.args\[0\]"):
+        read_level0(source(args=[{"name": "x"}]))
+
+
+# --- as KERNEL -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".launch_metadata", ".json"])
+def test_it_is_a_kernel_with_the_image_beside_it(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"add{suffix}"
+    path.write_text(source().text)
+    shutil.copy(ADD.cubin, tmp_path / "add.cubin")
+    found = read_kernel(path, signature_text=None, target=CUDA)
+    assert str(found.signature) == signature()
+    assert found.origin == f"from add{suffix}"
+    (variant,) = found.variants
+    assert variant.metadata.hidden_scratch == 2
+
+
+def test_without_an_image_both_scratch_parameters_are_passed(tmp_path: Path) -> None:
+    path = tmp_path / "add.launch_metadata"
+    path.write_text(source(global_scratch_size=64).text)
+    found = read_kernel(path, signature_text=None, no_image=True, target=CUDA)
+    assert found.variants[0].metadata.hidden_scratch == 2
+    assert found.notes == ()
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def emit(folder: Path, kernel: Path, *options: str) -> dict[str, Any]:
+    assert main(["emit", str(kernel), "-a", "level0", "-o", str(folder), *options]) == 0
+    (path,) = folder.glob("*.launch_metadata")
+    found: dict[str, Any] = json.loads(path.read_text("ascii"))
+    return found
+
+
+def test_what_is_written_has_the_19_keys_and_a_comment(tmp_path: Path) -> None:
+    found = emit(tmp_path, ADD.json, "-s", ADD.signature)
+    comment = found.pop("comment")
+    assert list(found) == list(WRITTEN)
+    assert found == {**WRITTEN, "shared_mem": 0, "global_scratch_align": 1}
+    assert comment[0] == "@generated by launchgen. DO NOT EDIT."
+    assert any("add_div16.json  sha256:" in line for line in comment)
+
+
+def test_what_is_written_can_be_read_again(tmp_path: Path) -> None:
+    kernel = Kernel("triton-3.6.0-sm90", "tuple")
+    text = f'{kernel.signature}, flag: i32:1, act: constexpr = "relu", inf, x: constexpr'
+    first = emit(tmp_path / "1", kernel.json, "-s", text, "--no-image", "--name", "tuple_kernel")
+    assert first["constants"] == {"4": 1, "5": "relu", "6": "inf"}
+    again = tmp_path / "tuple_kernel.launch_metadata"
+    shutil.copy(tmp_path / "1" / again.name, again)
+    second = emit(tmp_path / "2", again, "--no-image")
+    del first["comment"], second["comment"]
+    assert first == second
+
+
+def test_launchgen_knows_the_file_as_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["emit", str(ADD.json), "-a", "level0", "-o", str(tmp_path)]
+    emit(tmp_path, ADD.json)
+    emit(tmp_path, ADD.json, "--pdl")
+    assert main([*words, "--pdl", "--check"]) == 0
+    (path,) = tmp_path.glob("*.launch_metadata")
+    path.write_text(json.dumps(WRITTEN))
+    assert main(words) == 3
+    assert path.name in capsys.readouterr().err
+
+
+def test_it_describes_one_image_and_not_several(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Kernel("triton-3.6.0-sm80", "add_div16")
+    words = ["emit", str(ADD.json), "--image", str(other.cubin), "-a", "level0"]
+    assert main([*words, "-o", str(tmp_path)]) == 2
+    assert "'level0' describes one image" in capsys.readouterr().err
