@@ -201,7 +201,7 @@ def _entry(name: str, bodies: dict[str, memoryview]) -> Entry:
 
 
 def _entry_names(elf: Elf, size: int) -> Iterator[str]:
-    """Yield the names of entries, those of static kernels too: the driver finds them all."""
+    """Yield the names of entries; those of static kernels have local symbols."""
     names, found = symbols(elf)
     for symbol in found:
         if symbol.kind == FUNCTION and symbol.other & _ENTRY and symbol.section:
