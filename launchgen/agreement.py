@@ -13,10 +13,9 @@ from typing import Final
 
 from launchgen.abi import MOST_HIDDEN, Slot, slot_text
 from launchgen.diagnostics import Diagnostic, MismatchError, Source
-from launchgen.image import Entry, Parameter
+from launchgen.image import Dimensions, Entry, Parameter
 from launchgen.metadata import LaunchMetadata
 from launchgen.notation import Constant, Hint, Signature, leaf_label, leaves
-from launchgen.nvinfo import Dimensions
 from launchgen.pairing import Row, fits, pair
 from launchgen.scalars import SCALARS
 

@@ -31,8 +31,8 @@ MAGIC: Final = b"\x50\xed\x55\xba"
 _MAGIC: Final = int.from_bytes(MAGIC, "little")
 
 MOST_MEMBER: Final = 256 * 2**20
-"""Most bytes of one member or group; a cubin of cuBLAS has 20 MiB."""
-MOST_MEMBERS: Final = 2**30
+"""Most bytes of one member or group."""
+MOST_MEMBERS: Final = 512 * 2**20
 """Most bytes of all members of a file together."""
 
 _FATBIN: Final = struct.Struct("<IHHQ")

@@ -1,7 +1,8 @@
 """A compiled kernel's image, read: what it was compiled for, its entries and their parameters.
 
-A cubin is an ELF file.  What it is compiled for is in its header, an entry is a function symbol
-that carries NVIDIA's mark, and ``.nv.info.<entry>`` has the entry's parameters (``nvinfo.py``).
+A cubin is an ELF file.  What it is compiled for is in its header, and what sets ``sm_90a`` apart
+from ``sm_90`` in up to three places; an entry is a function symbol that carries NVIDIA's mark; and
+``.nv.info.<entry>`` has the entry's parameters (``nvinfo.py``).
 
 Source: the images that ptxas 11.8 to 13.5 and nvlink write for sm_50 to sm_121.
 """
@@ -24,12 +25,13 @@ from launchgen.nvinfo import (
     GLOBAL,
     UNMARKED,
     Compatibility,
-    Dimensions,
     MarkedParameter,
     info_error,
     read_compatibility,
     read_kernel_info,
 )
+
+Dimensions = tuple[int, int, int]
 
 _MACHINE: Final = 190
 _INFO: Final = ".nv.info."
@@ -199,7 +201,7 @@ def _entry(name: str, bodies: dict[str, memoryview]) -> Entry:
 
 
 def _entry_names(elf: Elf, size: int) -> Iterator[str]:
-    """Yield the names of entries, those of static kernels too: the driver finds them all."""
+    """Yield the names of entries; those of static kernels have local symbols."""
     names, found = symbols(elf)
     for symbol in found:
         if symbol.kind == FUNCTION and symbol.other & _ENTRY and symbol.section:

@@ -56,11 +56,10 @@ _PAYLOADS: Final = {
     _CLUSTER: struct.Struct("<III"),
     _LARGE_PARAMETER: struct.Struct("<IHHHBB"),
 }
-_BESIDE: Final = (
-    0xFFFF  # the offset of what is bound and not passed: .texref, .samplerref, .surfref
-)
+_BESIDE: Final = 0xFFFF
+"""The offset of what is bound and not passed: ``.texref``, ``.samplerref``, ``.surfref``."""
 
-Dimensions = tuple[int, int, int]
+_Three = tuple[int, int, int]
 
 
 class MarkedParameter(NamedTuple):
@@ -78,8 +77,8 @@ class KernelInfo(Struct, frozen=True):
     parameters: tuple[MarkedParameter, ...]
     """In order, without holes."""
     total: int
-    block: Dimensions | None
-    cluster: Dimensions | None
+    block: _Three | None
+    cluster: _Three | None
 
 
 class Compatibility(NamedTuple):
@@ -166,7 +165,7 @@ def _records(body: memoryview, owner: str) -> Iterator[tuple[int, int, int, memo
         at += size
 
 
-def _dimensions(payload: tuple[int, ...], what: str, kernel: str) -> Dimensions:
+def _dimensions(payload: tuple[int, ...], what: str, kernel: str) -> _Three:
     x, y, z = payload
     if 0 in payload:
         raise info_error(kernel, f"requires a {what} of {x} x {y} x {z}")

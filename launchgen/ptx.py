@@ -2,11 +2,11 @@
 
 Bodies of kernels are passed over: only their braces are counted, so that a text that was cut off
 is found, and what looks like a kernel in a comment, in a string or in debug information is not
-taken for one.  Offsets are those that ptxas gives for the PTX's own target; where a parameter is
-aligned to more than 16 bytes they can differ on another GPU.
+taken for one.  Every expression that is searched for matches whatever it has begun to match, so
+that no text makes it try twice.
 
-Every expression here matches whatever it has begun to match, so that no text
-makes it try twice.
+Offsets are those that ptxas gives for the PTX's own target; where a parameter is aligned to more
+than 16 bytes they can differ on another GPU.
 
 Source: PTX ISA 9.0, "Directives" and "Kernel Function Parameters"; and for what that leaves open
 (where a parameter lies that asks for less than its natural alignment, which memories count as an
@@ -21,7 +21,7 @@ from typing import Final
 
 from launchgen.architecture import Architecture
 from launchgen.diagnostics import Diagnostic, ImageError
-from launchgen.image import Entry, ImageFacts, as_parameters
+from launchgen.image import Dimensions, Entry, ImageFacts, as_parameters
 from launchgen.nvinfo import (
     CONSTANT,
     GENERIC,
@@ -30,7 +30,6 @@ from launchgen.nvinfo import (
     MOST_PARAMETERS,
     SHARED,
     UNMARKED,
-    Dimensions,
     MarkedParameter,
 )
 

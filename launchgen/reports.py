@@ -12,8 +12,8 @@ from launchgen.agreement import describe
 
 if TYPE_CHECKING:
     from launchgen.abi import Slot
+    from launchgen.image import Dimensions
     from launchgen.inspection import InspectedImage, InspectedKernel, Inspection
-    from launchgen.nvinfo import Dimensions
     from launchgen.pairing import Row
 
 _UNLIMITED = 10_000
