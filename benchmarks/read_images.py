@@ -1,4 +1,4 @@
-"""Reads every image of a folder, by hand of one core, and counts what is in them.
+"""Reads every image of a folder on one core, infers each kernel's signature and checks it.
 
 With ``--cuobjdump`` some of them are compared with what NVIDIA's own reader says.
 """
@@ -15,9 +15,15 @@ from pathlib import Path
 
 from measure import ROOT
 
-from launchgen.diagnostics import ImageError
+from launchgen.abi import slots
+from launchgen.agreement import check_parameters
+from launchgen.diagnostics import LaunchgenError
+from launchgen.guess import guess_signature
 from launchgen.image import Entry
 from launchgen.images import CompiledImage, read_images
+from launchgen.metadata import Overrides, launch_metadata
+from launchgen.signature import parse
+from launchgen.targets import TARGETS
 
 sys.path.append(str(ROOT))
 
@@ -42,18 +48,31 @@ class Found:
     errors: list[str] = field(default_factory=list)
 
 
-def read_file(path: Path, found: Found) -> tuple[CompiledImage, ...]:
-    """Read one file."""
+CUDA = TARGETS["cuda"]
+METADATA = launch_metadata(None, Overrides(num_warps=1), target=CUDA)
+
+
+def read_file(path: Path, found: Found) -> None:
+    """Read one file, infer the signatures of its kernels from it, and check them."""
     data = path.read_bytes()
     found.files += 1
     found.bytes += len(data)
     try:
         images = read_images(data)
-    except ImageError as error:
+        for image in images:
+            for entry in image.facts.entries:
+                infer_and_check(entry, path.name)
+    except LaunchgenError as error:
         found.errors.append(f"{path}: {error}")
-        return ()
+        return
     count(images, found)
-    return images
+
+
+def infer_and_check(entry: Entry, place: str) -> None:
+    """Guess a signature, read it back from its text, and compare it with the image."""
+    signature = parse(str(guess_signature(entry, hidden=0)))
+    listed = slots(signature, METADATA, target=CUDA)
+    check_parameters(listed, entry, signature=signature, metadata=METADATA, place=place)
 
 
 def count(images: tuple[CompiledImage, ...], found: Found) -> None:

@@ -20,8 +20,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from launchgen.diagnostics import Diagnostic, ImageError
-
-MAGIC: Final = b"\x7fELF"
+from launchgen.formats import CUBIN
 
 RELOCATABLE: Final = 1
 EXECUTABLE: Final = 2
@@ -83,7 +82,7 @@ class Elf(Struct, frozen=True):
 
 def read_elf(data: bytes) -> Elf:
     """Return the header and the sections of a file; raises ImageError."""
-    if not data.startswith(MAGIC):
+    if not data.startswith(CUBIN):
         raise _error("the image does not begin as an ELF file does")
     if len(data) < _HEADER.size:
         raise _error("the image ends inside its ELF header")

@@ -26,9 +26,9 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from launchgen.diagnostics import Diagnostic, ImageError
+from launchgen.formats import FATBIN
 
-MAGIC: Final = b"\x50\xed\x55\xba"
-_MAGIC: Final = int.from_bytes(MAGIC, "little")
+_MAGIC: Final = int.from_bytes(FATBIN, "little")
 
 MOST_MEMBER: Final = 256 * 2**20
 """Most bytes of one member or group."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from launchgen import elf, fatbin
+from launchgen import formats
 from launchgen.diagnostics import Diagnostic, ImageError
-from launchgen.fatbin import MemberKind, read_fatbin
 from launchgen.image import ImageFacts, read_cubin
-from launchgen.ptx import read_ptx
 
 
 class CompiledImage(Struct, frozen=True):
@@ -21,24 +19,30 @@ class CompiledImage(Struct, frozen=True):
 
 def read_images(data: bytes) -> tuple[CompiledImage, ...]:
     """Return every image of a file, in order; raises ImageError where there is none."""
-    if data.startswith(elf.MAGIC):
+    if data.startswith(formats.CUBIN):
         return (CompiledImage(data, read_cubin(data)),)
-    if data.startswith(fatbin.MAGIC):
-        return tuple(
-            CompiledImage(member.data, _facts(member.kind, member.data))
-            for member in read_fatbin(data)
-        )
-    text = data.rstrip(b"\0")
-    return (CompiledImage(text, _facts(MemberKind.PTX, text)),)
+    if data.startswith(formats.FATBIN):
+        return _members(data)
+    return (_text(data.rstrip(b"\0")),)
 
 
-def _facts(kind: MemberKind, data: bytes) -> ImageFacts:
-    return read_cubin(data) if kind is MemberKind.CUBIN else read_ptx(_decoded(data))
+def _members(data: bytes) -> tuple[CompiledImage, ...]:
+    from launchgen.fatbin import MemberKind, read_fatbin  # noqa: PLC0415 - seldom needed
+
+    return tuple(
+        CompiledImage(member.data, read_cubin(member.data))
+        if member.kind is MemberKind.CUBIN
+        else _text(member.data)
+        for member in read_fatbin(data)
+    )
 
 
-def _decoded(data: bytes) -> str:
+def _text(data: bytes) -> CompiledImage:
+    from launchgen.ptx import read_ptx  # noqa: PLC0415 - seldom needed
+
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         problem = "the file is neither a cubin nor a fatbin, and no PTX either: it is no UTF-8 text"
         raise ImageError(Diagnostic(problem)) from None
+    return CompiledImage(data, read_ptx(text))

@@ -11,14 +11,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from launchgen import formats
 from launchgen.diagnostics import Diagnostic, InputError, Source
 
 MOST_TEXT: Final = 16 * 2**20
 """Most bytes of a signature or of launch metadata; Triton's JSON has a few thousand."""
 
 _MAGIC_BYTES: Final = 4
-_MAGICS: Final = (b"\x7fELF", b"\x50\xed\x55\xba")
-"""First bytes of a cubin and of a fatbin."""
 
 
 class InputFile(Struct, frozen=True):
@@ -44,7 +43,7 @@ def read_image(path: Path) -> Content:
 
     Raises InputError for a file that is empty or cannot be read.
     """
-    image = read_file(path, MOST_TEXT, unlimited=_MAGICS)
+    image = read_file(path, MOST_TEXT, unlimited=(formats.CUBIN, formats.FATBIN))
     if not image.data:
         raise input_error(path, "is empty", "compile the kernel again")
     return image

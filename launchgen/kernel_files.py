@@ -15,12 +15,13 @@ from msgspec import Struct
 
 from launchgen.diagnostics import Diagnostic, UsageError
 from launchgen.inputs import file_mode, input_error, is_same, read_file, shown_path
-from launchgen.level0 import SUFFIX as LEVEL0_SUFFIX
 from launchgen.targets import Target
-from launchgen.ttir import SUFFIXES as IR_SUFFIXES
 
 METADATA_SUFFIX: Final = ".json"
-_DESCRIBED: Final = (METADATA_SUFFIX, LEVEL0_SUFFIX)
+_DESCRIBED: Final = (METADATA_SUFFIX, ".launch_metadata")
+"""Launch metadata: Triton's own, and what Meta's Triton leaves as well."""
+_IR: Final = (".ttir", ".ttgir")
+"""Triton's IR; Gluon's kernels have the second."""
 # Beside a cache entry's metadata Triton keeps a list of the entry's files, of almost that name.
 _GROUP: Final = "__grp__"
 _MOST_LISTED: Final = 8
@@ -66,7 +67,7 @@ def choose_files(
         KernelFiles(
             metadata or _beside(path, _DESCRIBED) or own.metadata,
             path,
-            own.ir if path == own.image else _beside(path, IR_SUFFIXES),
+            own.ir if path == own.image else _beside(path, _IR),
         )
         for path in found
     )
@@ -86,7 +87,7 @@ def _kernel_files(kernel: Path | None, target: Target) -> KernelFiles:
         names = _names(kernel, "", METADATA_SUFFIX)
         hint = f"give a file in it: {names}" if names else "give the kernel's file"
         raise input_error(kernel, "is a directory", hint)
-    ir = _beside(kernel, IR_SUFFIXES)
+    ir = _beside(kernel, _IR)
     if kernel.suffix in _DESCRIBED:
         # Opened although --metadata may win: a file that is not there is a mistake.
         read_file(kernel, 0)

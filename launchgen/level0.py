@@ -12,17 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import msgspec
 from msgspec import Struct
 
 from launchgen.argument_names import argument_names
 from launchgen.diagnostics import Diagnostic, MetadataError, Source, UnsupportedError
+from launchgen.level0_records import ABI_VERSION
 from launchgen.literals import write_literal
 from launchgen.triton_json import TensorDescriptorMeta, TritonMetadata, decode_json
-
-ABI_VERSION: Final = 1
-SUFFIX: Final = ".launch_metadata"
-"""File name extension in a cache entry."""
 
 _PROMISED: Final = 16
 
@@ -60,20 +56,6 @@ class Level0(Struct, frozen=True):
     """By the index of the source argument, as text; of an element of a tuple, ``(0, 1)``."""
     tensordesc_meta: tuple[TensorDescriptorMeta, ...] = ()
     auto_tma_recipes: tuple[Any, ...] = ()
-
-
-class _Probe(Struct, frozen=True):
-    abi_version: Any = None
-    entry_name: Any = None
-
-
-def is_level0(source: Source) -> bool:
-    """Return whether a JSON text has the fields that Triton's own never has."""
-    try:
-        probe = msgspec.json.decode(source.text, type=_Probe)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        return False
-    return probe.abi_version is not None and probe.entry_name is not None
 
 
 def read_level0(source: Source) -> Level0:

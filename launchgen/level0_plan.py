@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from launchgen.level0 import ABI_VERSION
-from launchgen.level0_records import PlanLevel0, PlanLevel0Argument, PlanLevel0Constant
+from launchgen.level0_records import (
+    ABI_VERSION,
+    PlanLevel0,
+    PlanLevel0Argument,
+    PlanLevel0Constant,
+)
 from launchgen.literals import Value
 from launchgen.metadata import LaunchMetadata
 from launchgen.notation import (

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 
 from launchgen.literals import Value
 from launchgen.triton_json import TensorDescriptorMeta
+
+ABI_VERSION: Final = 1
+"""The only one so far."""
 
 
 class PlanLevel0Argument(Struct, frozen=True, kw_only=True):

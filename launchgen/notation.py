@@ -9,9 +9,10 @@ a type, add a class with ``__str__``, a member of ``Type``, and a row in the par
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from launchgen.diagnostics import Source, Span
 from launchgen.literals import Value, write_literal
@@ -31,8 +32,7 @@ class Hint(Enum):
     EQUALS_1 = 1
 
 
-@dataclass(frozen=True, slots=True)
-class PointerType:
+class PointerType(Struct, frozen=True):
     """A device address: ``*fp32``; ``*kfp32`` is only read; ``**fp32`` has depth 2."""
 
     pointee: Scalar
@@ -47,8 +47,7 @@ class PointerType:
         return f"*{outer}{'*' * (self.depth - 1)}{inner}{self.pointee.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarType:
+class ScalarType(Struct, frozen=True):
     """A scalar passed by value."""
 
     scalar: Scalar
@@ -70,8 +69,7 @@ def default_alignment(size: int) -> int:
     return min(size & -size, _COMMON_ALIGNMENT)
 
 
-@dataclass(frozen=True, slots=True)
-class BytesType:
+class BytesType(Struct, frozen=True):
     """A struct of ``size`` bytes passed by value, aligned to ``align``."""
 
     size: int
@@ -82,8 +80,7 @@ class BytesType:
         return f"{BYTES}[{self.size}{align}]"
 
 
-@dataclass(frozen=True, slots=True)
-class TensorMapType:
+class TensorMapType(Struct, frozen=True):
     """``nvTmaDesc``: a ready-made 128-byte tensor map."""
 
     def __str__(self) -> str:
@@ -99,8 +96,7 @@ def input_rank(layout: str) -> int | None:
     return int(match[1]) if match else None
 
 
-@dataclass(frozen=True, slots=True)
-class DescriptorType:
+class DescriptorType(Struct, frozen=True):
     """``tensordesc<fp16[64, 64],layout>``; ``layout`` is the text after ``]``, comma included."""
 
     element: Scalar
@@ -120,13 +116,11 @@ class DescriptorType:
         return f"{head}<{self.element.name}[{sizes}]{self.layout}>"
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """The value of a constant that was not given: ``constexpr`` without ``= value``."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Constant:
+class Constant(Struct, frozen=True, eq=False):
     """A value compiled into the kernel: it has no slot and no parameter in C.
 
     Two are equal where no kernel could tell them apart: NaN equals NaN, an unknown value an
@@ -155,8 +149,7 @@ class Constant:
         return (repr(self.value), self.declared)
 
 
-@dataclass(frozen=True, slots=True)
-class TupleType:
+class TupleType(Struct, frozen=True):
     """A tuple of elements, which have no names."""
 
     elements: tuple[Argument, ...]
@@ -169,19 +162,33 @@ class TupleType:
 Type = PointerType | ScalarType | BytesType | TensorMapType | DescriptorType | Constant | TupleType
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+_NOWHERE: Final = Span(0, 0)
+_NO_SOURCE: Final = Source("", "")
+
+
+class Argument(Struct, frozen=True, eq=False):
     """One argument of the kernel as written, or one element of a tuple."""
 
     type: Type
     hint: Hint | None = None
     name: str = ""
     """As written; empty where the position names it, and for an element of a tuple."""
-    span: Span = field(default=Span(0, 0), compare=False)
+    span: Span = _NOWHERE
 
     def __str__(self) -> str:
         name = f"{self.name}: " if self.name else ""
         return f"{name}{self.declared}"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Argument):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return self.type, self.hint, self.name
 
     @property
     def declared(self) -> str:
@@ -194,12 +201,17 @@ def automatic_name(index: int) -> str:
     return f"arg{index}"
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True, eq=False):
     """What a kernel is called with, in source order."""
 
     arguments: tuple[Argument, ...]
-    source: Source = field(default=Source("", ""), compare=False)
+    source: Source = _NO_SOURCE
+
+    def __eq__(self, other: object) -> bool:
+        return self.arguments == other.arguments if isinstance(other, Signature) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.arguments)
 
     @property
     def names(self) -> tuple[str, ...]:

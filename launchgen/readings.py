@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,7 +26,6 @@ from launchgen.image import Entry
 from launchgen.images import CompiledImage, read_images
 from launchgen.inputs import MOST_TEXT, Content, as_text, read_file, read_image, shown_path
 from launchgen.kernel_files import KernelFiles
-from launchgen.level0 import Level0, as_triton_metadata, is_level0, read_level0
 from launchgen.metadata import (
     LaunchMetadata,
     Overrides,
@@ -36,6 +35,9 @@ from launchgen.metadata import (
     read_metadata,
 )
 from launchgen.targets import Target
+
+if TYPE_CHECKING:
+    from launchgen.level0 import Level0
 
 
 class Reading(Struct, frozen=True):
@@ -77,10 +79,7 @@ def read_files(files: KernelFiles) -> Reading:
     compiled = None if files.image is None else read_image(files.image)
     written = None if files.ir is None else read_file(files.ir, MOST_TEXT)
     text = None if described is None else as_text(described)
-    level0 = read_level0(text) if text is not None and is_level0(text) else None
-    raw = None if level0 is None else as_triton_metadata(level0)
-    if level0 is None and text is not None:
-        raw = read_metadata(text)
+    raw, level0 = (None, None) if text is None else _metadata(text)
     return Reading(
         files=files,
         contents=tuple(part for part in (described, compiled, written) if part is not None),
@@ -91,6 +90,16 @@ def read_files(files: KernelFiles) -> Reading:
         images=() if compiled is None else _images(compiled),
         ir=None if written is None else as_text(written),
     )
+
+
+def _metadata(text: Source) -> tuple[TritonMetadata, Level0 | None]:
+    raw = read_metadata(text)
+    if raw.abi_version is None or raw.entry_name is None:
+        return raw, None
+    from launchgen.level0 import as_triton_metadata, read_level0  # noqa: PLC0415 - seldom needed
+
+    level0 = read_level0(text)
+    return as_triton_metadata(level0), level0
 
 
 def _images(content: Content) -> tuple[CompiledImage, ...]:

@@ -10,10 +10,11 @@ Sizes and meaning follow Triton's type tokens (``triton/backends/nvidia/driver.p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
 
 
 class Kind(Enum):
@@ -25,8 +26,7 @@ class Kind(Enum):
     FLOAT = "float"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Scalar:
+class Scalar(Struct, frozen=True, kw_only=True, eq=False):
     """One scalar type.
 
     ``size`` is in bytes and equals the alignment of the kernel's slot.  The three C types are

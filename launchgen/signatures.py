@@ -22,17 +22,13 @@ from launchgen.diagnostics import (
     UnsupportedError,
     UsageError,
 )
-from launchgen.guess import guess_signature
 from launchgen.image import Entry
 from launchgen.inputs import MOST_TEXT, Content, as_text, read_file
-from launchgen.ir_agreement import check_ir
-from launchgen.level0 import signature_text
 from launchgen.metadata import LaunchMetadata
 from launchgen.pairing import fits
 from launchgen.readings import Candidate
 from launchgen.signature import Signature, parse
 from launchgen.targets import Target
-from launchgen.ttir import read_signature
 
 EXAMPLE: Final = '--signature "x_ptr: *fp32, n: i32, BLOCK: constexpr"'
 
@@ -72,13 +68,19 @@ def infer(candidate: Candidate) -> Found:
     """
     reading, entry = candidate.reading, candidate.entry
     if reading.level0 is not None and reading.described is not None:
+        from launchgen.level0 import signature_text  # noqa: PLC0415 - each kind alone
+
         text = signature_text(reading.level0, reading.described)
         name = reading.described.name
         return Found(parse(text, name=f"{name} (args)"), f"from {_file(reading.described)}")
     if reading.ir is not None:
+        from launchgen.ttir import read_signature  # noqa: PLC0415 - each kind alone
+
         signature = read_signature(reading.ir, entry=candidate.metadata.entry)
         return Found(signature, f"from {_file(reading.ir)}")
     if entry is not None:
+        from launchgen.guess import guess_signature  # noqa: PLC0415 - each kind alone
+
         hidden = _last_addresses(entry, candidate.metadata)
         guess = guess_signature(entry, hidden=hidden)
         return Found(guess, "guessed from the sizes of the image's parameters", is_guess=True)
@@ -159,6 +161,9 @@ def compare_ir(
     ir = candidate.reading.ir
     if ir is None or found.signature.source is ir or found.is_guess:
         return None
+    from launchgen.ir_agreement import check_ir  # noqa: PLC0415 - where there is an IR
+    from launchgen.ttir import read_signature  # noqa: PLC0415
+
     try:
         other = read_signature(ir, entry=metadata.entry)
     except (InputError, UnsupportedError) as error:

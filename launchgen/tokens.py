@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -69,8 +68,7 @@ def tokenize(text: str) -> list[Token]:
     return tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Brackets:
+class Brackets(NamedTuple):
     """Which bracket closes which, by index of token."""
 
     last: dict[int, int]

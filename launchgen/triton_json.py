@@ -8,7 +8,7 @@ because releases differ.
 from __future__ import annotations
 
 import re
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -68,6 +68,9 @@ class TritonMetadata(Struct, frozen=True):
     triton_version: str | None = None
     """From 3.3 on."""
     instrumentation_mode: str | None = None
+    abi_version: Any = None
+    """Of Meta's "Level 0" metadata, which has other fields: ``level0.py``."""
+    entry_name: Any = None
     tmem_size: int | None = None
     """Tensor memory that the kernel takes for itself: nothing for a launch to do."""
 

@@ -17,9 +17,8 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from launchgen.argument_names import argument_names
 from launchgen.diagnostics import Diagnostic, InputError, Source, Span, UnsupportedError
@@ -36,9 +35,6 @@ from launchgen.notation import (
 from launchgen.scalars import IR_SPELLINGS
 from launchgen.tokens import shown
 
-SUFFIXES: Final = (".ttir", ".ttgir")
-"""File name extensions of what Triton leaves beside an image; Gluon's kernels have the second."""
-
 _STRING: Final = r'"(?:[^"\\]|\\.)*"'
 _FUNCTION: Final = re.compile(rf"\btt\.func\s+public\s+@(?:({_STRING})|([\w.$-]+))\s*\(")
 # An arrow closes no bracket.
@@ -52,8 +48,7 @@ _TENSOR_MAP: Final = re.compile(r"\btt\.nv_tma_desc\s*=\s*1\b")
 _PROMISED: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
-class _Slot:
+class _Slot(NamedTuple):
     """One parameter of the function, as written."""
 
     name: str

@@ -6,7 +6,8 @@ The launcher picks an image when it loads; arguments, slots and scratch memory a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from itertools import zip_longest
+from typing import Final, NoReturn
 
 from launchgen.abi import Slot, SlotRole, has_oversized_shared, is_hidden, slot_text, slots
 from launchgen.architecture import Architecture
@@ -64,11 +65,9 @@ def shared_slots(
     """
     found = [slots(signature, variant.metadata, target=target) for variant in variants]
     for variant, listed in zip(variants, found, strict=True):
-        for one, other in zip(_visible(found[0]), _visible(listed), strict=False):
-            if one != other:
-                _refuse_slots(variants[0], one, variant, other)
-        if len(_visible(listed)) != len(_visible(found[0])):
-            _refuse_slots(variants[0], found[0][-1], variant, listed[-1])
+        for pair in zip_longest(_visible(found[0]), _visible(listed)):
+            if pair[0] != pair[1]:
+                _refuse_slots((variants[0], variant), pair)
     return max(found, key=len), tuple(map(len, found))
 
 
@@ -76,11 +75,14 @@ def _visible(listed: tuple[Slot, ...]) -> tuple[Slot, ...]:
     return tuple(slot for slot in listed if not is_hidden(slot))
 
 
-def _refuse_slots(first: Variant, one: Slot, second: Variant, other: Slot) -> None:
-    problem = (
-        f"{_file(first)} and {_file(second)} take different parameters: {slot_text(one)} against "
-        f"{slot_text(other)}"
+def _refuse_slots(
+    variants: tuple[Variant, Variant], differing: tuple[Slot | None, Slot | None]
+) -> NoReturn:
+    files = " and ".join(map(_file, variants))
+    shown = " against ".join(
+        "none" if slot is None else f"{slot_text(slot)} of {slot.size} bytes" for slot in differing
     )
+    problem = f"{files} take different parameters: {shown}"
     hint = "emit one launcher for each, with names of their own"
     raise UnsupportedError(Diagnostic(problem, hint=hint))
 

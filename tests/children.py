@@ -234,6 +234,37 @@ def module_left_behind(
     }
 
 
+def handles(library: CLibrary, missing: Sequence[str], image: str, entry: str) -> dict[str, Any]:
+    """Launch a function and a kernel by handle."""
+    driver = RecordingDriver(missing=missing).load()
+    launcher = library.fresh()
+    driver.current_context = driver.primary_context()
+    loaded = [load(driver, Path(image), entry) for load in (load_function, load_kernel)]
+    statuses = [launcher.launch(function=function) for function in loaded]
+    return {"status": statuses, "launches": len(driver.launches)}
+
+
+def devices_in_turn(
+    library: CLibrary, missing: Sequence[str], capability: list[int]
+) -> dict[str, Any]:
+    """Launch on each device, twice in turn, and unload."""
+    driver = RecordingDriver(devices=len(capability), capability=capability, missing=missing).load()
+    launcher = library.fresh()
+    statuses = []
+    for device in (*range(len(capability)), *range(len(capability))):
+        driver.current_context = driver.primary_context(device)
+        statuses.append(launcher.launch())
+    calls = names(driver)
+    unloaded = launcher.unload()
+    return {
+        "status": statuses,
+        "shared": [launch.shared for launch in driver.launches],
+        "calls": calls,
+        "unloaded": unloaded,
+        "after": names(driver)[len(calls) :],
+    }
+
+
 def foreign_stream(library: CLibrary, missing: Sequence[str]) -> dict[str, Any]:
     """Launch on a stream of the current device, and on one of another."""
     driver = RecordingDriver(devices=2, missing=missing).load()

@@ -33,13 +33,14 @@ from launchgen.metadata import Overrides
 from launchgen.planning import make_plan
 from launchgen.records import LaunchPlan
 from launchgen.rendering import render
-from launchgen.sources import read_kernel
+from launchgen.sources import KernelSource, read_kernel
 from launchgen.targets import TARGETS
 from launchgen.testing import RecordingDriver
 from tests.zoo import Kernel
 
 TESTS: Final = Path(__file__).parent
 FOLDER: Final = "triton-3.6.0-sm90"
+OLDER: Final = "triton-3.6.0-sm80"
 FLAGS: Final = ("-std=c11", "-O1", "-g", "-fPIC", "-fvisibility=hidden")
 STRICT: Final = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
@@ -79,23 +80,23 @@ def emit(
     *,
     name: str,
     artifacts: Sequence[str] = ("c",),
+    images: tuple[Path, ...] = (),
     no_image: bool = False,
     standalone: bool = False,
     **overrides: Any,
 ) -> Emitted:
     """Emit a launcher into a new folder; ``overrides`` are fields of launch metadata."""
-    target = TARGETS["cuda"]
     # One that the image lacks is as if the image had been replaced since.
     entry = overrides.pop("entry", None)
     source = read_kernel(
         kernel,
         signature_text=signature,
         metadata=None,
-        images=(),
+        images=images,
         no_image=no_image,
         name=name,
         overrides=Overrides(**overrides),
-        target=target,
+        target=TARGETS["cuda"],
     )
     if entry is not None:
         launches = [replace(variant.metadata, entry=entry) for variant in source.variants]
@@ -103,6 +104,14 @@ def emit(
         source = replace(
             source, variants=tuple(replace(each, metadata=launch) for each, launch in pairs)
         )
+    return emit_source(source, artifacts=artifacts, standalone=standalone)
+
+
+def emit_source(
+    source: KernelSource, *, artifacts: Sequence[str] = ("c",), standalone: bool = False
+) -> Emitted:
+    """Emit a launcher of what was read, or made up, into a new folder."""
+    target = TARGETS["cuda"]
     plan = make_plan(source, target=target, command="launchgen emit", standalone=standalone)
     folder = new_folder()
     for file in render(plan, artifacts=tuple(ARTIFACTS[each] for each in artifacts)).files:
@@ -116,17 +125,19 @@ def emit_zoo(
     folder: str = FOLDER,
     name: str | None = None,
     artifacts: Sequence[str] = ("c",),
+    others: Sequence[str] = (),
     no_image: bool = False,
     standalone: bool = False,
     **overrides: Any,
 ) -> Emitted:
-    """Emit a launcher for one of ``tests/kernels``."""
+    """Emit a launcher for one of ``tests/kernels``, with its images of the folders ``others``."""
     one = Kernel(folder, kernel)
     return emit(
         one.json,
         one.signature,
         name=name or kernel,
         artifacts=artifacts,
+        images=tuple(Kernel(other, kernel).cubin for other in others),
         no_image=no_image,
         standalone=standalone,
         **overrides,

@@ -17,6 +17,7 @@ from tests import children
 from tests.children import Outcome, Setting
 from tests.programs import (
     FOLDER,
+    OLDER,
     CLauncher,
     CLibrary,
     apart,
@@ -87,6 +88,7 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any], Setting]] = {
     "matmul": ("matmul", {}, Setting()),
     "matmul_cluster": ("matmul_cluster", {}, Setting()),
     "cluster of 16": ("add", {"num_ctas": 16}, Setting()),
+    "two images": ("matmul", {"others": (OLDER,)}, Setting()),
     "grid_coop": ("grid_coop", {}, Setting()),
     "grid_pdl": ("grid_pdl", {}, Setting()),
     "device_desc": ("device_desc", {}, Setting()),

@@ -407,6 +407,36 @@ def test_a_handle_of_either_kind_gets_the_shared_memory_it_needs(
     torch.testing.assert_close(c, a @ b, rtol=1e-2, atol=1e-1)
 
 
+@pytest.mark.parametrize("as_kernel", [False, True], ids=["function", "kernel"])
+def test_a_handle_with_other_parameters_is_refused(tmp_path: Path, as_kernel: bool) -> None:
+    kernel = Kernel(FOLDER, "add")
+    # This release's kernels have one hidden parameter, those of 3.6 have two.
+    options = ["--no-image", "--triton-version", "3.4", "-a", "cpython", "-o", str(tmp_path)]
+    assert main(["emit", str(kernel.json), "-n", "old", "-s", kernel.signature, *options]) == 0
+    assert main(["build", str(tmp_path)]) == 0
+    module = _import("old", tmp_path)
+    x = torch.zeros(64, device="cuda")
+    function = _load(kernel.cubin, kernel.entry, as_kernel=as_kernel)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="parameter 6 of the kernel has no argument"):
+            module.launch(function, 1, None, x, x, x, 64, 1.0)
+
+
+def test_of_two_images_the_devices_is_launched(tmp_path: Path, face: str) -> None:
+    m, n, k = 256, 128, 192
+    half = torch.float16
+    kernel, older = Kernel(FOLDER, "matmul"), Kernel("triton-3.6.0-sm80", "matmul")
+    options = ["--image", str(older.cubin), "-n", "matmul", "-o", str(tmp_path)]
+    assert main(["emit", str(kernel.json), "-s", kernel.signature, *options]) == 0
+    assert main(["build", str(tmp_path)]) == 0
+    a, b = cuda(m, k, dtype=half), cuda(k, n, dtype=half)
+    c = torch.zeros(m, n, device="cuda", dtype=half)
+    strides = (a.stride(0), 1, b.stride(0), 1, c.stride(0))
+    launch = Launcher(face, "matmul", tmp_path)
+    launch((m // 128, n // 128, 1), None, a, b, c, m, n, k, *strides)
+    torch.testing.assert_close(c, a @ b, rtol=1e-2, atol=1e-1)
+
+
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")
 def test_two_devices_one_image_and_no_stream_of_the_other(
     launcher: Callable[[str], Launcher],

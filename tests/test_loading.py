@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import pytest
 
+from launchgen.architecture import EXACT, Architecture
+from launchgen.metadata import Overrides
+from launchgen.sources import Image, Variant, read_kernel
+from launchgen.targets import TARGETS
 from launchgen.testing import Call, RecordingDriver
 from tests import children
 from tests.programs import (
     FOLDER,
     CLauncher,
     CLibrary,
+    Emitted,
     apart,
     compile_python,
+    emit_source,
     emit_zoo,
     import_module,
     names,
@@ -528,6 +537,175 @@ def test_an_image_of_an_older_architecture_of_the_same_generation_is_taken() -> 
     launcher = c_library("add", folder="triton-3.6.0-sm80").fresh()
     assert launcher.launch() == 0
     assert len(driver.launches) == 1
+
+
+# ---- kernels with other parameters ---------------------------------------------------------------
+
+QUESTIONS = ("cuFuncGetParamInfo", "cuKernelGetParamInfo")
+WIDE = "x_ptr: *fp32, y_ptr: *fp32, out_ptr: *fp32, n: i64, alpha: fp32, BLOCK: constexpr"
+MORE = "x_ptr: *fp32, y_ptr: *fp32, out_ptr: *fp32, n: i32, alpha: fp32, m: i64, o: i64, p: i8"
+OTHERS: dict[str, tuple[str, tuple[int, int] | None, str]] = {
+    "wide": (WIDE, None, "argument 3 'n' (i64) has 8 bytes, but parameter 3 of the {} has 4"),
+    "newer": (
+        Kernel(FOLDER, "add").signature,
+        (3, 4),
+        "parameter 6 of the {} has no argument (8 bytes)",
+    ),
+    "more": (
+        MORE,
+        (3, 2),
+        "argument 7 'p' (i8) has no parameter in the {}, which has 7",
+    ),
+    "older": (
+        MORE.rpartition(",")[0],
+        (3, 4),
+        "global scratch (*i8) has no parameter in the {}, which has 7",
+    ),
+}
+"""Signatures and releases that do not fit the image of ``add``, and what is said of them."""
+
+
+@functools.cache
+def misfit(case: str, *, no_image: bool = False) -> Emitted:
+    signature, version, _ = OTHERS[case]
+    add = Kernel(FOLDER, "add")
+    chosen = Overrides(num_warps=4, triton_version=version or (3, 6), entry=add.entry)
+    source = read_kernel(
+        None, signature_text=signature, target=TARGETS["cuda"], name="add", overrides=chosen
+    )
+    if not no_image:
+        # As if the image had been replaced since: emit refuses what does not fit.
+        (variant,) = source.variants
+        data = add.cubin.read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        image = Image(data, add.cubin.name, digest, Architecture(90, EXACT))
+        source = msgspec.structs.replace(source, variants=(Variant(variant.metadata, image),))
+    return emit_source(source, artifacts=("c", "cpython"))
+
+
+@functools.cache
+def misfit_library(case: str, *, no_image: bool = False) -> CLibrary:
+    return CLibrary.of(misfit(case, no_image=no_image))
+
+
+def misfit_values(case: str) -> tuple[Any, ...]:
+    return misfit_library(case, no_image=True).values
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_an_image_with_other_parameters_is_refused(driver: RecordingDriver, case: str) -> None:
+    launcher = misfit_library(case).fresh()
+    assert [launcher.launch(), launcher.load(), launcher.launch()] == [200] * 3
+    said = OTHERS[case][2].format("image")
+    assert launcher.error == f"add: {said}; the launcher was made for another image"
+    assert driver.launches == ()
+    assert names(driver).count("cuLibraryLoadData") == 1
+    assert launcher.unload() == 0
+    assert names(driver)[-1] == "cuLibraryUnload"
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_a_module_with_other_parameters_is_refused(case: str) -> None:
+    found = apart(children.without, misfit_library(case), NO_LIBRARIES)
+    said = OTHERS[case][2].format("image")
+    assert (found["status"], found["launches"]) == (200, 0)
+    assert found["text"] == f"add: {said}; the launcher was made for another image"
+    assert found["calls"][-1] == "cuModuleUnload"
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_python_raises_for_an_image_with_other_parameters(
+    driver: RecordingDriver, case: str
+) -> None:
+    module = import_module(compile_python(misfit(case)))
+    with pytest.raises(module.CudaError, match="made for another image") as caught:
+        module.launch(4, None, *misfit_values(case))
+    assert (caught.value.code, caught.value.name) == (200, "CUDA_ERROR_INVALID_IMAGE")
+    assert driver.launches == ()
+
+
+@pytest.mark.parametrize("load", [children.load_function, children.load_kernel])
+@pytest.mark.parametrize("case", OTHERS)
+def test_a_handle_with_other_parameters_is_refused_each_time(
+    driver: RecordingDriver, case: str, load: Callable[..., int]
+) -> None:
+    driver.current_context = driver.primary_context()
+    add = Kernel(FOLDER, "add")
+    function = load(driver, add.cubin, add.entry)
+    launcher = misfit_library(case, no_image=True).fresh()
+    said = f"add: {OTHERS[case][2].format('kernel')}; the launcher was made for another kernel"
+    for _ in range(2):
+        assert launcher.launch(function=function) == 1
+        assert launcher.error == said
+    module = import_module(compile_python(misfit(case, no_image=True)))
+    for _ in range(2):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            module.launch(function, 4, None, *misfit_values(case))
+    assert driver.launches == ()
+
+
+def test_a_handle_is_compared_once(driver: RecordingDriver) -> None:
+    launcher = c_library("add", no_image=True).fresh()
+    first = driver.make_function("kernel", (8, 8, 8, 4, 4, 8, 8))
+    second = driver.make_function("kernel", (8, 8, 8, 4, 4, 8, 8))
+    wrong = driver.make_function("kernel", (8, 8, 8, 4, 4))
+    asked = []
+    for function in (first, first, second, second, first, wrong, first, first):
+        before = len(driver.calls)
+        status = launcher.launch(function=function)
+        assert status == (function == wrong), launcher.error
+        asked.append(names(driver)[before:].count("cuFuncGetParamInfo"))
+    # The first question is asked twice: only then it is known that it needs no context.
+    assert asked == [9, 0, 9, 0, 9, 7, 0, 0]
+    assert len(driver.launches) == 7
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_kernel_by_handle_is_compared_in_a_thread_without_a_context(
+    driver: RecordingDriver, stream: bool
+) -> None:
+    context = driver.primary_context()
+    add = Kernel(FOLDER, "add")
+    driver.current_context = context
+    kernel = children.load_kernel(driver, add.cubin, add.entry)
+    driver.current_context = None
+    own = driver.new_stream(context) if stream else None
+    wrong = misfit_library("newer", no_image=True).fresh()
+    right = c_library("add", no_image=True).fresh()
+
+    def first(launcher: CLauncher) -> tuple[int, int | None]:
+        return launcher.launch(function=kernel, stream=own), driver.current_context
+
+    assert in_thread(lambda: first(wrong)) == (1, context)
+    assert in_thread(lambda: first(right)) == (0, context)
+    assert len(driver.launches) == 1
+
+
+@pytest.mark.parametrize("missing", [[QUESTIONS[0]], [QUESTIONS[1]], [*QUESTIONS]], ids="+".join)
+@pytest.mark.parametrize("libraries", [True, False])
+def test_a_driver_that_cannot_tell_parameters_launches(missing: list[str], libraries: bool) -> None:
+    lacking = [*missing, *([] if libraries else NO_LIBRARIES)]
+    found = apart(children.without, c_library("add"), lacking)
+    assert (found["status"], found["launches"]) == (0, 1)
+
+
+@pytest.mark.parametrize("missing", [[QUESTIONS[0]], [QUESTIONS[1]], [*QUESTIONS]], ids="+".join)
+def test_a_driver_that_cannot_tell_parameters_launches_handles(missing: list[str]) -> None:
+    add = Kernel(FOLDER, "add")
+    library = c_library("add", no_image=True)
+    found = apart(children.handles, library, missing, str(add.cubin), add.entry)
+    assert found == {"status": [0, 0], "launches": 2}
+
+
+def test_a_question_that_fails_refuses_nothing(driver: RecordingDriver) -> None:
+    for code in (2, 201, 400, 719, 801):
+        driver.reset()
+        driver.fail("cuFuncGetParamInfo", code, times=None)
+        launcher = misfit_library("wide").fresh()
+        assert launcher.launch() == 0, launcher.error
+
+
+# ---- several launchers ---------------------------------------------------------------------------
 
 
 def test_two_launchers_of_one_process_keep_apart(driver: RecordingDriver) -> None:

@@ -28,6 +28,7 @@ PROBE = HERE / "driver_probe"
 KERNELS = sorted((HERE / "kernels").glob("*/*.json"))
 KERNELS = [path for path in KERNELS if path.with_suffix(".cubin").is_file()]
 ADD = HERE / "kernels" / "triton-3.6.0-sm90" / "add.cubin"
+PTX = PROBE / "static_shared.ptx"
 MATMUL_CLUSTER = ADD.with_name("matmul_cluster.cubin")
 
 STRICT = [
@@ -555,6 +556,17 @@ def patched(path: Path, *, abi: int, flags: int) -> bytes:
     return bytes(image)
 
 
+def family(path: Path) -> bytes:
+    """Return an image of ptxas 13 for sm_90a as one for sm_100f."""
+    image = bytearray(path.read_bytes().replace(b"-arch sm_90a ", b"-arch sm_100f"))
+    image[49] = 100
+    return bytes(image)
+
+
+def ptx(target: str, entry: str = "(.param .u64 p)") -> bytes:
+    return f".version 8.8 .target {target} .address_size 64 .entry k{entry} {{ ret; }}".encode()
+
+
 TKINFO = HERE / "kernels" / "triton-3.9.0-sm90" / "add.cubin"
 
 
@@ -574,6 +586,21 @@ TKINFO = HERE / "kernels" / "triton-3.9.0-sm90" / "add.cubin"
         (patched(ADD, abi=65, flags=100 << 8 | 8), 100, 0),
         (TKINFO.read_bytes(), 90, 0),
         (TKINFO.read_bytes(), 91, 209),
+        (family(TKINFO), 100, 0),
+        (family(TKINFO), 103, 0),
+        (family(TKINFO), 101, 209),
+        (family(TKINFO), 110, 209),
+        (ptx("sm_80"), 75, 218),
+        (ptx("sm_80"), 80, 0),
+        (ptx("sm_80"), 120, 0),
+        (ptx("sm_90a"), 90, 0),
+        (ptx("sm_90a"), 100, 218),
+        (ptx("sm_100f"), 103, 0),
+        (ptx("sm_100f"), 110, 218),
+        (ptx("sm_120f"), 121, 0),
+        (ptx("compute_90"), 90, 218),
+        (ptx("sm_90b"), 90, 218),
+        (ptx("sm_"), 90, 218),
         (patched(ADD, abi=0, flags=0x5A), 90, 200),
     ],
 )
@@ -582,6 +609,73 @@ def test_an_image_loads_where_its_architecture_fits(
 ) -> None:
     _, cuda = load(capability=capability)
     assert cuda.call("cuModuleLoadData", byref(c_void_p()), image) == result
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("", []),
+        ("()", []),
+        ("(.param .u64 p)", [(0, 8)]),
+        ("(.param .u8 a, .param .f16 b, .param .u64 .ptr .global .align 16 c)", "0:1 2:2 8:8"),
+        ("(.param .b32 a, .param .align 64 .b8 m[128], .param .b8 t[3])", "0:4 64:128 192:3"),
+        ("(.param .u64 p) .reqntid 128 .minnctapersm 1", [(0, 8)]),
+    ],
+)
+def test_an_entry_of_ptx_has_the_parameters_that_it_lists(
+    recording_driver: RecordingDriver, cuda: Cuda, entry: str, expected: Any
+) -> None:
+    if isinstance(expected, str):
+        pairs = (pair.split(":") for pair in expected.split())
+        expected = [(int(offset), int(size)) for offset, size in pairs]
+    kernel = cuda.kernel(ptx("sm_80", entry), "k")
+    values = [bytes(size) for _, size in expected]
+    assert cuda.launch(kernel, values, block=(128, 1, 1)) == 0
+    (launch,) = recording_driver.launches
+    assert [(part.offset, part.size) for part in launch.parameters] == expected
+
+
+def test_ptx_requires_a_block_and_a_cluster(recording_driver: RecordingDriver, cuda: Cuda) -> None:
+    entry = "(.param .u64 p) .reqntid 64, 2, 1 .reqnctapercluster 2, 1, 1"
+    kernel = cuda.kernel(ptx("sm_90", entry), "k")
+    results = [
+        cuda.launch(kernel, [bytes(8)], grid=grid, block=block)
+        for grid, block in (
+            ((2, 1, 1), (64, 2, 1)),
+            ((2, 1, 1), (64, 1, 1)),
+            ((1, 1, 1), (64, 2, 1)),
+        )
+    ]
+    assert results == [0, 1, 912]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "(.param .u64 p",
+        "(.param p)",
+        "(.param .u64 p,)",
+        "(.u64 p)",
+        "(.param .b8 p[])",
+        "(.param .b8 p[99999999999])",
+        "(.param .u64 p) .reqntid",
+        "(.param .u64 p) .reqntid 1,1,1,1",
+        "() {",
+        "() }",
+        "() /* no end",
+        '() "no end',
+    ],
+)
+def test_ptx_that_no_assembler_takes_is_refused(
+    recording_driver: RecordingDriver, cuda: Cuda, entry: str
+) -> None:
+    assert cuda.call("cuModuleLoadData", byref(c_void_p()), ptx("sm_80", entry)) == 218
+
+
+def test_ptx_of_a_newer_release_is_refused(recording_driver: RecordingDriver, cuda: Cuda) -> None:
+    for version, result in ((b"9.0", 0), (b"9.1", 222), (b"7.8", 0), (b"8", 218), (b"8.x", 218)):
+        image = ptx("sm_80").replace(b"8.8", version)
+        assert cuda.call("cuModuleLoadData", byref(c_void_p()), image) == result
 
 
 def test_a_library_serves_every_device_that_it_fits(load: Load) -> None:
@@ -830,11 +924,12 @@ def test_threads_are_clean(tmp_path: Path, sanitizer: Any) -> None:
     assert len(read_log(log)) == 996
 
 
-def test_a_damaged_image_is_refused_or_loaded(tmp_path: Path) -> None:
+@pytest.mark.parametrize("image", [ADD, PTX], ids=lambda path: path.suffix)
+def test_a_damaged_image_is_refused_or_loaded(tmp_path: Path, image: Path) -> None:
     program = tmp_path / "mutations"
     compile_c([PROBE / "mutations.c"], program, "-g", "-fsanitize=address", "-ldl")
     driver = RecordingDriver(sanitize="address")
-    assert run(driver, [program, ADD, "2000"]) == "1 1\n"
+    assert run(driver, [program, image, "2000"]) == "1 1\n"
 
 
 def test_a_program_meets_the_failures_asked_for(tmp_path: Path) -> None:

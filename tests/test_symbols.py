@@ -15,6 +15,7 @@ import pytest
 from launchgen.artifacts import ARTIFACTS
 from launchgen.testing import RecordingDriver
 from tests.programs import (
+    OLDER,
     STRICT,
     Emitted,
     cc,
@@ -42,6 +43,7 @@ CASES = {
         functools.partial(made, "device_desc"),
         FUNCTIONS | {"global_scratch_size"},
     ),
+    "two_images": (functools.partial(made, "add", others=(OLDER,)), FUNCTIONS),
     "add_handle": (functools.partial(made, "add", no_image=True), NO_IMAGE),
     "scratch_handle": (
         functools.partial(made, "device_desc", no_image=True),
@@ -117,6 +119,18 @@ def test_name1_an_object_defines_no_global_name_but_the_documented_ones() -> Non
     # The included image has a label, hidden from other libraries, with the launcher's name in it.
     names = symbols(emitted.folder / "matmul.o", "-g")
     assert names == {*(f"matmul_{name}" for name in FUNCTIONS), "lg_image_matmul_c"}
+
+
+def test_name1_images_are_told_apart_by_what_they_are_compiled_for() -> None:
+    emitted = made("matmul", others=(OLDER,))
+    assert {path.name for path in emitted.folder.glob("*.cubin")} == {
+        "matmul_sm_80.cubin",
+        "matmul_sm_90a.cubin",
+    }
+    cc(emitted.folder, "-std=c11", "-c", "matmul.c", "-o", "matmul.o")
+    labels = {"lg_image_matmul_c_sm_80", "lg_image_matmul_c_sm_90a"}
+    found = symbols(emitted.folder / "matmul.o", "-g")
+    assert found == {*(f"matmul_{name}" for name in FUNCTIONS), *labels}
 
 
 def test_name1_launchers_link_into_one_program_statically() -> None:

@@ -16,6 +16,7 @@ import pytest
 from launchgen.testing import RecordingDriver, read_log
 from tests import children
 from tests.programs import (
+    OLDER,
     TESTS,
     CLibrary,
     Emitted,
@@ -117,6 +118,35 @@ def test_ctx5_two_devices_and_reloads_between_rounds() -> None:
         assert launcher.unload() == 0
     devices = sorted(launch.device for launch in driver.launches)
     assert devices == [0] * 12 + [1] * 12
+
+
+def test_ctx5_two_architectures_are_loaded_once_each() -> None:
+    driver = slow_driver(devices=2, capability=(80, 90))
+    launcher = CLibrary.of(emit_zoo("matmul", others=(OLDER,))).fresh()
+    contexts = [driver.primary_context(device) for device in (0, 1)]
+
+    def work(number: int) -> int:
+        driver.current_context = contexts[number % 2]
+        return launcher.launch()
+
+    for rounds in range(1, 4):
+        assert at_once(work) == [0] * THREADS
+        assert names(driver).count("cuLibraryLoadData") == 2 * rounds
+        assert launcher.unload() == 0
+    found = {(launch.device, launch.shared) for launch in driver.launches}
+    assert found == {(0, 49152), (1, 65536)}
+    assert len(driver.launches) == 3 * THREADS
+
+
+def test_ctx5_threads_compare_a_handle_and_launch_it() -> None:
+    driver = slow_driver()
+    driver.slow("cuFuncGetParamInfo", 2)
+    launcher = CLibrary.of(emit_zoo("add", no_image=True)).fresh()
+    sizes = (8, 8, 8, 4, 4, 8, 8)
+    functions = [driver.make_function("kernel", sizes), driver.make_function("kernel", sizes[:5])]
+    expected = [number % 2 for number in range(THREADS)]
+    assert at_once(lambda number: launcher.launch(function=functions[number % 2])) == expected
+    assert {launch.function for launch in driver.launches} == {functions[0]}
 
 
 def test_ctx5_threads_in_contexts_of_a_driver_without_libraries() -> None:
@@ -242,8 +272,8 @@ def collect(*emitted: Emitted) -> Path:
 
 
 @functools.cache
-def threads_program() -> Path:
-    folder = collect(emit_zoo("add"), emit_zoo("matmul"))
+def threads_program(*others: str) -> Path:
+    folder = collect(emit_zoo("add", others=others), emit_zoo("matmul", others=others))
     flags = ("-std=c11", "-O1", "-g", "-fsanitize=thread", "-pthread", "-I.")
     sources = (TESTS / "threads.c", "add.c", "matmul.c")
     cc(folder, *flags, *sources, "-o", "threads", "-ldl")
@@ -271,6 +301,30 @@ def test_ctx5_the_thread_sanitizer_is_silent(devices: int, missing: tuple[str, .
         for launch in launches:
             number = max(launch.grid[0], launch.grid[2]) - 1
             assert launch.device == number % devices
+
+
+@pytest.mark.parametrize("missing", [(), ("cuLibraryLoadData",)], ids=["libraries", "modules"])
+def test_ctx5_the_thread_sanitizer_is_silent_where_devices_get_two_images(
+    missing: tuple[str, ...],
+) -> None:
+    options = {"devices": 2, "capability": (90, 80), "missing": missing}
+    driver = RecordingDriver(**options, sanitize="thread")  # type: ignore[arg-type]
+    driver.slow("cuLibraryLoadData" if not missing else "cuModuleLoadData", 20)
+    program = threads_program(OLDER)
+    log = program.with_name(f"two{bool(missing)}.log")
+    environment = {**driver.environment(log=log), "TSAN_OPTIONS": "halt_on_error=1 exitcode=66"}
+    fixed = ("setarch", "-R") if shutil.which("setarch") else ()
+    done = run([*fixed, program, "2", "3", "20"], env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
+    calls = read_log(log)
+    loads = sum(call.name in ("cuLibraryLoadData", "cuModuleLoadData") for call in calls)
+    assert loads == 3 * 2 * 2
+    found = {
+        (call.launch.device, call.launch.shared)
+        for call in calls
+        if call.launch is not None and call.launch.entry == "matmul_kernel"
+    }
+    assert found == {(0, 65536), (1, 49152)}
 
 
 MISUSE = {

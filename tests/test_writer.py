@@ -386,17 +386,19 @@ def test_check_names_changed_missing_and_extra_files(tmp_path: Path) -> None:
     (tmp_path / "build.sh").unlink()
     (tmp_path / "old_py.c").write_bytes(source())
     (tmp_path / "old.cubin").write_bytes(IMAGE)
+    (tmp_path / "old.ptx").write_bytes(IMAGE)
     (tmp_path / "notes.txt").write_bytes(b"mine")
     (tmp_path / "mine.cubin").write_bytes(b"mine")
     before = tree(tmp_path)
     found = writer.check(with_image(), tmp_path)
     assert found == writer.Differences(
-        changed=("k.c",), missing=("build.sh",), extra=("old.cubin", "old_py.c")
+        changed=("k.c",), missing=("build.sh",), extra=("old.cubin", "old.ptx", "old_py.c")
     )
     assert found.lines == (
         "changed: k.c",
         "missing: build.sh",
         "extra: old.cubin",
+        "extra: old.ptx",
         "extra: old_py.c",
     )
     assert tree(tmp_path) == before

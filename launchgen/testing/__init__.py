@@ -32,9 +32,9 @@ set itself:
 =================================== ==========================================================
 
 The driver is C of our own in ``driver/``, compiled with the C compiler at hand when it is first
-used.  It takes real images apart for the sizes of their parameters, and refuses what a real driver
-refuses: wrong contexts, grids, blocks, clusters, shared memory beyond the device's.  Where a real
-one crashes, on a handle after its module was unloaded, it returns 400.
+used.  It takes real images, cubins and PTX, apart for the sizes of their parameters, and refuses
+what a real driver refuses: wrong contexts, grids, blocks, clusters, shared memory beyond the
+device's.  Where a real one crashes, on a handle after its module was unloaded, it returns 400.
 """
 
 from __future__ import annotations

@@ -489,29 +489,21 @@ static inline int lg_prepare(const lg_variant *variant, const void *handle, int 
     return LG_SUCCESS;
 }
 
-/* Tells the size of one of a function's parameters. A CUkernel is no handle for the first call,
- * and the second needs a current context. */
-LG_COLD
-static int lg_parameter_size(void *function, size_t index, size_t *size)
-{
-    size_t offset = 0;
-    int status = lg_cuda.function_parameter(function, index, &offset, size);
-    if (status == LG_ERROR_INVALID_HANDLE && lg_cuda.kernel_parameter != NULL)
-        status = lg_cuda.kernel_parameter(function, index, &offset, size);
-    return status;
-}
+/* Tells where one of a function's parameters begins, and its size. */
+typedef int (*lg_ask_parameter)(void *function, size_t index, size_t *offset, size_t *size);
 
-/* Compares what the kernel takes with what this launcher passes: too little, and the kernel would
- * read whatever lies behind it. The driver refuses the index behind the last parameter as a bad
- * value. Whatever else it answers is no verdict, and drivers before CUDA 12.4 have no answer. */
+/* Compares what the kernel takes with what this launcher passes: had the kernel more, it would read
+ * whatever lies behind ours. The driver refuses the index behind the last parameter as a bad value.
+ * Whatever else it answers is no verdict, and drivers before CUDA 12.4 cannot be asked. */
 LG_COLD
 static int lg_check_parameters(const lg_kernel *kernel, const lg_variant *variant, void *function,
-                               int refusal, const char *made_for)
+                               lg_ask_parameter ask, int refusal, const char *made_for)
 {
     const uint32_t count = variant->parameter_count;
-    for (uint32_t i = 0; i <= count && lg_cuda.function_parameter != NULL; i++) {
+    for (uint32_t i = 0; i <= count && ask != NULL; i++) {
+        size_t offset = 0;
         size_t size = 0;
-        const int status = lg_parameter_size(function, i, &size);
+        const int status = ask(function, i, &offset, &size);
         if (status != LG_SUCCESS && (status != LG_ERROR_INVALID_VALUE || i == count))
             return LG_SUCCESS;
         if (status != LG_SUCCESS)
@@ -661,7 +653,8 @@ static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context,
     else
         status = lg_load_module(node, &function);
     if (status == LG_SUCCESS)
-        status = lg_check_parameters(kernel, variant, function, LG_ERROR_INVALID_IMAGE, "image");
+        status = lg_check_parameters(kernel, variant, function, lg_cuda.function_parameter,
+                                     LG_ERROR_INVALID_IMAGE, "image");
     if (status == LG_SUCCESS)
         status = lg_prepare(variant, node->loaded.function, device, libraries);
     if (status != LG_SUCCESS) {
@@ -815,14 +808,16 @@ static int lg_launch_failed(const lg_variant *variant, int status, const lg_laun
                             detail);
 }
 
-/* Turns a grid into blocks, and refuses one that no device launches. */
+/* Turns a grid into blocks, and refuses one that no device launches. A cluster is an attribute:
+ * without any there is nothing to divide by. */
 static inline int lg_count_blocks(const lg_variant *variant, lg_grid *grid)
 {
     if (variant->grid_counts_clusters) {
         grid->x *= variant->cluster[0];
         grid->y *= variant->cluster[1];
         grid->z *= variant->cluster[2];
-    } else if (LG_UNLIKELY(grid->x % variant->cluster[0] != 0 ||
+    } else if (variant->attribute_count != 0 &&
+               LG_UNLIKELY(grid->x % variant->cluster[0] != 0 ||
                            grid->y % variant->cluster[1] != 0 ||
                            grid->z % variant->cluster[2] != 0)) {
         return lg_refuse_grid(variant, *grid, "no multiple of the cluster,", variant->cluster[0],

@@ -804,6 +804,76 @@ def map_alignment() -> None:
         say(f"map aligned {align}", encode(align=align))
 
 
+def text(target: str, version: str = "8.0") -> str:
+    return (
+        f".version {version}\n.target {target}\n.address_size 64\n"
+        ".visible .entry text_kernel(.param .u64 p, .param .b32 q) { ret; }\n"
+    )
+
+
+def module_of(source: str) -> tuple[int, c_void_p]:
+    module = c_void_p()
+    return call("cuModuleLoadData", byref(module), source.encode() + b"\0"), module
+
+
+def kernel_of(source: str) -> tuple[int, int, c_void_p]:
+    library, kernel = c_void_p(), c_void_p()
+    data = source.encode() + b"\0"
+    loaded = call("cuLibraryLoadData", byref(library), data, None, None, 0, None, None, 0)
+    return loaded, call("cuLibraryGetKernel", byref(kernel), library, b"text_kernel"), kernel
+
+
+def parameter(name: str, function: c_void_p, index: int) -> int:
+    return call(name, function, c_size_t(index), byref(c_size_t()), byref(c_size_t()))
+
+
+@case
+def text_images() -> None:
+    start()
+    for target in ("sm_80", "sm_90", "sm_90a", "sm_91", "sm_90f", "sm_100", "sm_100a", "sm_100f"):
+        source = text(target, "8.8")
+        say(f"{target}: module, library, kernel", module_of(source)[0], *kernel_of(source)[:2])
+    odd = {
+        "newer version": text("sm_80", "9.9"),
+        "comments": f"// a\n/* b */\n\n{text('sm_80')}",
+        "blanks": f" \n{text('sm_80')}",
+        "no target": ".version 8.0\n",
+        "no version": "hello",
+        "comment alone": "// a\n",
+        "nothing": "",
+    }
+    for label, source in odd.items():
+        say(f"{label}: module, library, kernel", module_of(source)[0], *kernel_of(source)[:2])
+
+
+@case
+def text_functions() -> None:
+    start()
+    function = c_void_p()
+    must("cuModuleGetFunction", byref(function), module_of(text("sm_80"))[1], b"text_kernel")
+    say("binary version", attribute(function, 6))
+    asked = [parameter("cuFuncGetParamInfo", function, index) for index in range(3)]
+    say("parameters of a module's function", *asked)
+    kernel = kernel_of(text("sm_80"))[2]
+    must("cuKernelGetFunction", byref(function), kernel)
+    asked = [parameter("cuFuncGetParamInfo", function, index) for index in range(3)]
+    say("parameters of a kernel's function", *asked)
+
+
+@case
+def preferred_clusters() -> None:
+    start()
+    function = c_void_p()
+    must("cuModuleGetFunction", byref(function), module_of(text("sm_90"))[1], b"text_kernel")
+    for label, attributes in {
+        "cluster 2": ((4, (2, 1, 1)),),
+        "preferred 4": ((11, (4, 1, 1)),),
+        "cluster 2, preferred 4": ((4, (2, 1, 1)), (11, (4, 1, 1))),
+        "cluster 2, preferred 3": ((4, (2, 1, 1)), (11, (3, 1, 1))),
+    }.items():
+        say(label, launch(function, grid=(8, 1, 1), block=(32, 1, 1), attributes=attributes))
+
+
 @case
 def stale_handles() -> None:
     start()

@@ -125,7 +125,8 @@ static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context,
     else
         status = lg_load_module(node, &function);
     if (status == LG_SUCCESS)
-        status = lg_check_parameters(kernel, variant, function, LG_ERROR_INVALID_IMAGE, "image");
+        status = lg_check_parameters(kernel, variant, function, lg_cuda.function_parameter,
+                                     LG_ERROR_INVALID_IMAGE, "image");
     if (status == LG_SUCCESS)
         status = lg_prepare(variant, node->loaded.function, device, libraries);
     if (status != LG_SUCCESS) {

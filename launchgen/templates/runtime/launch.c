@@ -41,14 +41,16 @@ static int lg_launch_failed(const lg_variant *variant, int status, const lg_laun
                             detail);
 }
 
-/* Turns a grid into blocks, and refuses one that no device launches. */
+/* Turns a grid into blocks, and refuses one that no device launches. A cluster is an attribute:
+ * without any there is nothing to divide by. */
 static inline int lg_count_blocks(const lg_variant *variant, lg_grid *grid)
 {
     if (variant->grid_counts_clusters) {
         grid->x *= variant->cluster[0];
         grid->y *= variant->cluster[1];
         grid->z *= variant->cluster[2];
-    } else if (LG_UNLIKELY(grid->x % variant->cluster[0] != 0 ||
+    } else if (variant->attribute_count != 0 &&
+               LG_UNLIKELY(grid->x % variant->cluster[0] != 0 ||
                            grid->y % variant->cluster[1] != 0 ||
                            grid->z % variant->cluster[2] != 0)) {
         return lg_refuse_grid(variant, *grid, "no multiple of the cluster,", variant->cluster[0],

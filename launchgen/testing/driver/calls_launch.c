@@ -63,9 +63,10 @@ static bool good_geometry(const CUlaunchConfig *config, const struct lgr_entry *
 static CUresult check_cluster(const CUlaunchConfig *config, const struct lgr_object *function,
                               int device) {
     const CUlaunchAttribute *attribute = find_attribute(config, LGR_LAUNCH_CLUSTER);
+    const CUlaunchAttribute *preferred = find_attribute(config, LGR_LAUNCH_PREFERRED_CLUSTER);
     const uint32_t *required = function->entry->cluster;
     if (!attribute && !required[0])
-        return CUDA_SUCCESS;
+        return preferred ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
     const uint32_t *cluster = attribute ? attribute->value.words : required;
     if (lgr_settings.capability[device] < 90)
         return CUDA_ERROR_INVALID_VALUE;
@@ -75,6 +76,10 @@ static CUresult check_cluster(const CUlaunchConfig *config, const struct lgr_obj
     if (attribute && required[0] &&
         (cluster[0] != required[0] || cluster[1] != required[1] || cluster[2] != required[2]))
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    /* The cluster that is preferred is made of those that are the least. */
+    for (unsigned i = 0; preferred && i < 3; i++)
+        if (!preferred->value.words[i] || preferred->value.words[i] % cluster[i])
+            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     uint64_t blocks = (uint64_t)cluster[0] * cluster[1] * cluster[2];
     int limit = lgr_attribute(function, device, LGR_FUNC_NON_PORTABLE_CLUSTER)
                     ? 2 * LGR_PORTABLE_CLUSTER
@@ -135,9 +140,7 @@ static CUresult find_context(const CUlaunchConfig *config, const struct lgr_obje
     if (!owner)
         return CUDA_SUCCESS; /* a test made it up, for every context */
     if (function->kind == LGR_KERNEL)
-        return lgr_image_fits(&owner->image, (*context)->device)
-                   ? CUDA_SUCCESS
-                   : CUDA_ERROR_NO_BINARY_FOR_GPU;
+        return lgr_check_image(&owner->image, (*context)->device);
     /* A function's parent is its module, or the context where a kernel gave it. */
     if (owner->kind == LGR_MODULE)
         owner = owner->parent;

@@ -3,11 +3,11 @@
 
 /* ---- loading -------------------------------------------------------------------------------- */
 
-static bool fits_any_device(const struct lgr_image *image) {
-    for (int i = 0; i < lgr_settings.devices; i++)
-        if (lgr_image_fits(image, i))
-            return true;
-    return false;
+static CUresult check_any_device(const struct lgr_image *image) {
+    CUresult error = CUDA_ERROR_NO_BINARY_FOR_GPU;
+    for (int i = 0; error && i < lgr_settings.devices; i++)
+        error = lgr_check_image(image, i);
+    return error;
 }
 
 /* A module belongs to the current context, a library to none: it fits where any device takes it.
@@ -23,8 +23,8 @@ static CUresult load(enum lgr_kind kind, const void *data, struct lgr_object **r
     if (!data)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult error = lgr_read_image(&image, data);
-    if (!error && (context ? !lgr_image_fits(&image, context->device) : !fits_any_device(&image)))
-        error = CUDA_ERROR_NO_BINARY_FOR_GPU;
+    if (!error)
+        error = context ? lgr_check_image(&image, context->device) : check_any_device(&image);
     if (error && (kind == LGR_MODULE || lgr_settings.eager)) {
         lgr_free_image(&image);
         return error;
@@ -138,8 +138,10 @@ static CUresult get_function(CUfunction *function, CUkernel kernel) {
     CUresult error = lgr_current(&context);
     if (error)
         return error;
-    if (object->parent && !lgr_image_fits(&object->parent->image, context->device))
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    if (object->parent)
+        error = lgr_check_image(&object->parent->image, context->device);
+    if (error)
+        return error;
     struct lgr_object *result = lgr_function_of_kernel(object, context);
     if (!result)
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -2,7 +2,8 @@
  *
  *   record.c   the log, the settings, chosen failures and delays: how every call begins and ends
  *   state.c    handles, contexts, streams, memory: what exists
- *   image.c    reads a cubin: entries and their parameters
+ *   image.c    reads a cubin: entries and their parameters; which devices run an image
+ *   ptx.c      reads PTX: the same
  *   errors.c   names and texts of CUresult
  *   calls_*.c  the entry points, thin
  *   control.c  lgr_*: what a test calls
@@ -129,16 +130,21 @@ struct lgr_entry {
 };
 
 struct lgr_image {
-    int capability;     /* 90 */
-    bool exact;         /* the "a" of sm_90a */
+    int capability; /* 90 */
+    char suffix;    /* the "a" of sm_90a, or "f"; 0: neither */
+    bool is_text;   /* PTX, which is compiled for the device */
     struct lgr_entry *entries;
     size_t count;
 };
 
-/* Returns CUDA_SUCCESS, or CUDA_ERROR_INVALID_IMAGE and an empty image. */
+/* Returns CUDA_SUCCESS, or an error and an empty image. */
 CUresult lgr_read_image(struct lgr_image *image, const void *data);
+/* For lgr_read_image, which empties the image where this fails. */
+CUresult lgr_read_ptx(struct lgr_image *image, const char *text);
+bool lgr_set_parameter(struct lgr_entry *entry, uint32_t ordinal, uint32_t offset, uint32_t size);
 void lgr_free_image(struct lgr_image *image);
-bool lgr_image_fits(const struct lgr_image *image, int device);
+/* Returns CUDA_SUCCESS where the device runs the image, and else what loading it there returns. */
+CUresult lgr_check_image(const struct lgr_image *image, int device);
 
 /* ---- objects -------------------------------------------------------------------------------- */
 

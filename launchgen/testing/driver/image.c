@@ -138,21 +138,23 @@ static const struct section *find_section(const struct file *file, const char *p
     return NULL;
 }
 
-/* The assembler's command line is the only place where ptxas 13 says "sm_90a". */
-static bool assembled_exactly(const struct file *file) {
+/* The assembler's command line is the only place where ptxas 13 says "sm_90a", and any "sm_100f":
+   returns the letter, or 0. */
+static char assembled_suffix(const struct file *file) {
     static const char option[] = "-arch sm_";
     const struct section *note = find_section(file, ".note.nv.tkinfo", "");
     if (!note)
-        return false;
+        return 0;
     for (uint64_t i = 0; i + sizeof option < note->body.size; i++) {
         if (memcmp(note->body.data + i, option, sizeof option - 1) != 0)
             continue;
         uint64_t end = i + sizeof option - 1;
         while (end < note->body.size && note->body.data[end] >= '0' && note->body.data[end] <= '9')
             end++;
-        return end < note->body.size && note->body.data[end] == 'a';
+        char letter = end < note->body.size ? (char)note->body.data[end] : 0;
+        return letter == 'a' || letter == 'f' ? letter : 0;
     }
-    return false;
+    return 0;
 }
 
 static bool read_architecture(const struct file *file, struct lgr_image *image) {
@@ -160,19 +162,18 @@ static bool read_architecture(const struct file *file, struct lgr_image *image) 
     switch (file->all.data[7]) {
     case OS_ABI_OLD:
         image->capability = (int)(flags & 0xff);
-        image->exact = (flags & 0x800) != 0;
+        image->suffix = (flags & 0x800) != 0 ? 'a' : 0;
         return true;
     case OS_ABI_NEW:
         image->capability = (int)(flags >> 8 & 0xff);
-        image->exact = (flags & 0x8) != 0 || assembled_exactly(file);
+        image->suffix = (flags & 0x8) != 0 ? 'a' : assembled_suffix(file);
         return true;
     default:
         return false;
     }
 }
 
-static bool set_parameter(struct lgr_entry *entry, uint32_t ordinal, uint32_t offset,
-                          uint32_t size) {
+bool lgr_set_parameter(struct lgr_entry *entry, uint32_t ordinal, uint32_t offset, uint32_t size) {
     if (ordinal >= MAX_PARAMETERS)
         return false;
     if (ordinal >= entry->count) {
@@ -192,11 +193,12 @@ static bool set_parameter(struct lgr_entry *entry, uint32_t ordinal, uint32_t of
 static bool read_attribute(struct lgr_entry *entry, unsigned attribute, struct bytes payload) {
     switch (attribute) {
     case ATTRIBUTE_PARAMETER:
-        return payload.size >= 12 && set_parameter(entry, read_16(payload, 4), read_16(payload, 6),
-                                                   read_32(payload, 8) >> 18);
+        return payload.size >= 12 &&
+               lgr_set_parameter(entry, read_16(payload, 4), read_16(payload, 6),
+                                 read_32(payload, 8) >> 18);
     case ATTRIBUTE_LARGE_PARAMETER:
-        return payload.size >= 10 && set_parameter(entry, read_16(payload, 4), read_16(payload, 6),
-                                                   read_16(payload, 8));
+        return payload.size >= 10 && lgr_set_parameter(entry, read_16(payload, 4),
+                                                       read_16(payload, 6), read_16(payload, 8));
     case ATTRIBUTE_REQUIRED_BLOCK:
         for (unsigned i = 0; i < 3; i++)
             entry->block[i] = read_32(payload, 4 * i);
@@ -304,16 +306,21 @@ static bool read_entries(const struct file *file, struct lgr_image *image) {
     return true;
 }
 
-CUresult lgr_read_image(struct lgr_image *image, const void *data) {
+static CUresult read_cubin(struct lgr_image *image, const void *data) {
     struct file file = {{NULL, 0}, NULL, 0};
-    *image = (struct lgr_image){0, false, NULL, 0};
     bool good = measure(data, &file.all) && read_sections(&file) &&
                 read_architecture(&file, image) && read_entries(&file, image);
     free(file.sections);
-    if (good)
-        return CUDA_SUCCESS;
-    lgr_free_image(image);
-    return CUDA_ERROR_INVALID_IMAGE;
+    return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+}
+
+CUresult lgr_read_image(struct lgr_image *image, const void *data) {
+    *image = (struct lgr_image){.entries = NULL};
+    CUresult result =
+        *(const char *)data == 0x7f ? read_cubin(image, data) : lgr_read_ptx(image, data);
+    if (result)
+        lgr_free_image(image);
+    return result;
 }
 
 void lgr_free_image(struct lgr_image *image) {
@@ -322,12 +329,28 @@ void lgr_free_image(struct lgr_image *image) {
         free(image->entries[i].parameters);
     }
     free(image->entries);
-    *image = (struct lgr_image){0, false, NULL, 0};
+    *image = (struct lgr_image){.entries = NULL};
 }
 
-bool lgr_image_fits(const struct lgr_image *image, int device) {
+/* Devices that run an "f" image of another capability than their own. */
+static const int families[][2] = {{100, 103}, {120, 121}};
+
+static bool is_family(int image, int device) {
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (families[i][0] == image && families[i][1] == device)
+            return true;
+    return image == device;
+}
+
+CUresult lgr_check_image(const struct lgr_image *image, int device) {
     int capability = lgr_settings.capability[device];
-    if (image->exact)
-        return image->capability == capability;
-    return image->capability / 10 == capability / 10 && image->capability <= capability;
+    bool fits = image->capability <= capability &&
+                (image->is_text || image->capability / 10 == capability / 10);
+    if (image->suffix == 'a')
+        fits = image->capability == capability;
+    else if (image->suffix == 'f')
+        fits = is_family(image->capability, capability);
+    if (fits)
+        return CUDA_SUCCESS;
+    return image->is_text ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_NO_BINARY_FOR_GPU;
 }

@@ -153,7 +153,7 @@ int lgr_attribute(const struct lgr_object *function, int device, int attribute) 
     case LGR_FUNC_STATIC_SHARED:
         return static_shared(function);
     case LGR_FUNC_BINARY_VERSION:
-        return image ? image->capability : lgr_settings.capability[device];
+        return image && !image->is_text ? image->capability : lgr_settings.capability[device];
     case LGR_FUNC_MAX_DYNAMIC_SHARED:
         return LGR_DEFAULT_SHARED - static_shared(function);
     case LGR_FUNC_CARVEOUT:
