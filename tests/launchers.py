@@ -157,6 +157,12 @@ def of_kernel(kernel: Kernel, **overrides: Any) -> Launcher:
 
 
 @cache
+def of_cache_entry(kernel: Kernel) -> Launcher:
+    """Return the launcher of a real kernel, of which only its files are known."""
+    return Launcher(read_kernel(kernel.json, signature_text=None, name=kernel.name, target=CUDA))
+
+
+@cache
 def of_signature(
     text: str, *, name: str = "k", metadata: Path | None = None, **overrides: Any
 ) -> Launcher:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from launchgen.abi import slots
 from launchgen.agreement import check_launch, check_parameters
+from launchgen.cli import main
 from launchgen.diagnostics import MismatchError, Source
 from launchgen.guess import guess_signature
 from launchgen.image import Entry, Parameter, read_cubin
@@ -383,3 +385,27 @@ def test_more_hints_other_names_and_signedness_are_no_mistakes() -> None:
     )
     compare_ir(ADD, parse("*fp32, *fp32, *fp32, u32, fp32, 1024"))
     compare_ir(Kernel("triton-3.6.0-sm90", "grid"), parse("out_ptr: *u32"))
+
+
+# --- as a user sees it ---------------------------------------------------------------------------
+
+
+@KERNELS
+def test_a_mutation_ends_the_command_with_2_and_writes_nothing(
+    kernel: Kernel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    signature = parse(kernel.signature)
+    extra = Argument(type_of("i64").type, None, "extra")
+    mutations = [Signature((*signature.arguments, extra)), Signature((extra, *signature.arguments))]
+    leaf = next(iter(run_time(signature)), None)
+    if leaf is not None and "tensordesc" not in str(leaf[1].type):
+        mutations.append(Signature(put(signature.arguments, leaf[0])))
+        narrow = Argument(type_of("i16").type, None, leaf[1].name)
+        mutations.append(Signature(put(signature.arguments, leaf[0], narrow)))
+    for mutation in mutations:
+        words = ["emit", str(kernel.json), "-s", str(mutation), "-o", str(tmp_path / "out")]
+        assert main(words) == 2
+        shown = capsys.readouterr().err
+        assert shown.startswith("error: ")
+        assert "\n  > " in shown
+        assert not (tmp_path / "out").exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -21,7 +21,16 @@ from launchgen.signature import (
 )
 from tests.cubin import read_kernel_info
 from tests.exact import FORMATS, rounded
-from tests.launchers import FACES, Face, Host, Launcher, Refused, of_kernel, other_host
+from tests.launchers import (
+    FACES,
+    Face,
+    Host,
+    Launcher,
+    Refused,
+    of_cache_entry,
+    of_kernel,
+    other_host,
+)
 from tests.zoo import ZOO, Kernel
 
 COOPERATIVE, CLUSTER, POLICY, SERIALIZATION = 2, 4, 5, 6
@@ -111,8 +120,10 @@ def expected_attributes(kernel: Kernel) -> list[tuple[int, tuple[int, ...]]]:
     return found
 
 
-def check_launch(host: Host, kernel: Kernel, face: Face) -> None:
-    launcher = of_kernel(kernel)
+def check_launch(
+    host: Host, kernel: Kernel, face: Face, make: Callable[[Kernel], Launcher] = of_kernel
+) -> None:
+    launcher = make(kernel)
     values = values_for(launcher)
     raw = json.loads(kernel.json.read_text())
     scratch = (SCRATCH,) if raw.get("global_scratch_size") else ()
@@ -157,6 +168,22 @@ def test_what_arrives_is_what_images_of_an_older_device_declare(face: Face) -> N
     with other_host(capability=80) as host:
         for kernel in SM80:
             check_launch(host, kernel, face)
+
+
+@pytest.mark.parametrize("face", FACES, ids=str)
+@pytest.mark.parametrize("kernel", SM90, ids=str)
+def test_what_arrives_is_right_without_a_signature(host: Host, kernel: Kernel, face: Face) -> None:
+    check_launch(host, kernel, face, of_cache_entry)
+
+
+@pytest.mark.parametrize("face", FACES, ids=str)
+def test_what_arrives_is_right_without_a_signature_on_an_older_device(face: Face) -> None:
+    # A descriptor that Triton took apart is slots like any other, and can be passed so.
+    taken_apart = [kernel for kernel in DESCRIPTORS if "sm80" in kernel.folder]
+    assert taken_apart
+    with other_host(capability=80) as host:
+        for kernel in (*SM80, *taken_apart):
+            check_launch(host, kernel, face, of_cache_entry)
 
 
 @pytest.mark.parametrize("face", FACES, ids=str)
