@@ -17,7 +17,9 @@ from typing import Any, Final
 import pytest
 
 from launchgen.cli import main
-from launchgen.signature import Constant, PointerType, ScalarType, leaves, parse
+from launchgen.signature import Constant, PointerType, ScalarType, Signature, leaves, parse
+from launchgen.sources import read_kernel
+from launchgen.targets import TARGETS
 from tests.zoo import Kernel
 
 torch: Any = pytest.importorskip("torch")
@@ -57,10 +59,12 @@ class Launcher:
     at the end.
     """
 
-    def __init__(self, face: str, name: str, folder: Path) -> None:
+    def __init__(
+        self, face: str, name: str, folder: Path, signature: Signature | None = None
+    ) -> None:
         self.face = face
         self.name = name
-        self.signature = parse(Kernel(FOLDER, name).signature)
+        self.signature = signature or parse(Kernel(FOLDER, name).signature)
         self.module = _import(name, folder) if face == "python" else None
         self.library = ctypes.CDLL(str(folder / f"lib{name}.so")) if face == "c" else None
 
@@ -411,8 +415,8 @@ def test_a_handle_of_either_kind_gets_the_shared_memory_it_needs(
 def test_a_handle_with_other_parameters_is_refused(tmp_path: Path, as_kernel: bool) -> None:
     kernel = Kernel(FOLDER, "add")
     # This release's kernels have one hidden parameter, those of 3.6 have two.
-    options = ["--no-image", "--triton-version", "3.4", "-a", "cpython", "-o", str(tmp_path)]
-    assert main(["emit", str(kernel.json), "-n", "old", "-s", kernel.signature, *options]) == 0
+    options = ["--num-warps", "4", "--triton-version", "3.4", "-a", "cpython", "-o", str(tmp_path)]
+    assert main(["emit", "-n", "old", "-s", kernel.signature, *options]) == 0
     assert main(["build", str(tmp_path)]) == 0
     module = _import("old", tmp_path)
     x = torch.zeros(64, device="cuda")
@@ -437,6 +441,91 @@ def test_of_two_images_the_devices_is_launched(tmp_path: Path, face: str) -> Non
     torch.testing.assert_close(c, a @ b, rtol=1e-2, atol=1e-1)
 
 
+def _of_cache_entry(face: str, name: str, folder: Path, *images: Path) -> Launcher:
+    """Emit and build a kernel of which only its files are known."""
+    kernel = Kernel(FOLDER, name)
+    words = [word for image in images for word in ("--image", str(image))]
+    assert main(["emit", str(kernel.json), "-n", name, *words, "-o", str(folder)]) == 0
+    assert main(["build", str(folder)]) == 0
+    source = read_kernel(kernel.json, signature_text=None, target=TARGETS["cuda"])
+    return Launcher(face, name, folder, source.signature)
+
+
+def test_add_from_a_cache_entry_without_a_signature(tmp_path: Path, face: str) -> None:
+    n = 100_000
+    x, y, out = cuda(n), cuda(n), torch.zeros(n, device="cuda")
+    launch = _of_cache_entry(face, "add", tmp_path)
+    launch((-(-n // 1024), 1, 1), None, x, y, out, n, 2.5)
+    torch.testing.assert_close(out, x * 2.5 + y)
+
+
+def test_matmul_from_a_cache_entry_without_a_signature(tmp_path: Path, face: str) -> None:
+    m, n, k = 256, 128, 192
+    half = torch.float16
+    a, b = cuda(m, k, dtype=half), cuda(k, n, dtype=half)
+    c = torch.zeros(m, n, device="cuda", dtype=half)
+    launch = _of_cache_entry(face, "matmul", tmp_path)
+    launch((m // 128, n // 128, 1), None, a, b, c, m, n, k, a.stride(0), b.stride(0), c.stride(0))
+    torch.testing.assert_close(c, a @ b, rtol=1e-2, atol=1e-1)
+
+
+def test_scalars_from_a_cache_entry_without_a_signature(tmp_path: Path, face: str) -> None:
+    out = torch.zeros(13, device="cuda", dtype=torch.int64)
+    # The IR does not know signedness: what is unsigned there is signed here.
+    _of_cache_entry(face, "scalars", tmp_path)(
+        (1, 1, 1),
+        None,
+        *(out, True, -113, -32768, -(2**31), -(2**63), -1, -1, -1, -1),
+        *(42.0, 1.00585937, 0.125, 0.1),
+    )
+    got = out.cpu()
+    assert got[:9].tolist() == [1, -113, -32768, -(2**31), -(2**63), 255, 65535, 2**32 - 1, -1]
+    assert got[9:].view(torch.float64).tolist() == [42.0, 1.0078125, 0.125, 0.1]
+
+
+def test_ptx_is_the_last_resort(tmp_path: Path, face: str) -> None:
+    older = Kernel("triton-3.6.0-sm80", "add")
+    ptx = ["--image", str(older.json.with_suffix(".ptx"))]
+    assert main(["emit", str(older.json), "-n", "add", *ptx, "-o", str(tmp_path)]) == 0
+    assert main(["build", str(tmp_path)]) == 0
+    n = 100_000
+    x, y, out = cuda(n), cuda(n), torch.zeros(n, device="cuda")
+    launch = Launcher(face, "add", tmp_path)
+    launch((-(-n // 1024), 1, 1), None, x, y, out, n, 2.5)
+    torch.testing.assert_close(out, x * 2.5 + y)
+
+
+def test_a_launcher_with_another_image_refuses_when_it_loads(tmp_path: Path, face: str) -> None:
+    # Both are matmul_kernel; 3.4 has one hidden parameter, 3.6 has two.
+    made_for, replaced_by = Kernel("triton-3.4.0-sm90", "matmul"), Kernel(FOLDER, "matmul")
+    words = ["-s", made_for.signature, "-n", "matmul", "-o", str(tmp_path)]
+    assert main(["emit", str(made_for.json), *words]) == 0
+    image = replaced_by.cubin.read_bytes()
+    copy = tmp_path / "matmul.cubin"
+    assert len(image) <= copy.stat().st_size
+    copy.write_bytes(image)
+    assert main(["build", str(tmp_path)]) == 0
+    half = torch.float16
+    a, b, c = (torch.zeros(128, 128, device="cuda", dtype=half) for _ in range(3))
+    launch = Launcher(face, "matmul", tmp_path)
+    said = "parameter 10 of the image has no argument .8 bytes.; the launcher was made for another"
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=said):
+            launch((1, 1, 1), None, a, b, c, 128, 128, 128, 128, 1, 128, 1, 128)
+
+
+def test_a_device_that_no_image_fits_is_told_what_is_at_hand(tmp_path: Path, face: str) -> None:
+    older = Kernel("triton-3.6.0-sm80", "add")
+    words = ["-s", older.signature, "-n", "add", "-o", str(tmp_path)]
+    assert main(["emit", str(older.json), *words]) == 0
+    assert main(["build", str(tmp_path)]) == 0
+    x = torch.zeros(64, device="cuda")
+    with pytest.raises(
+        RuntimeError, match=r"no image fits device 0 of capability 9\.0; at hand is"
+    ):
+        Launcher(face, "add", tmp_path)((1, 1, 1), None, x, x, x, 64, 1.0)
+
+
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU")
 def test_two_devices_one_image_and_no_stream_of_the_other(
     launcher: Callable[[str], Launcher],
@@ -450,6 +539,7 @@ def test_two_devices_one_image_and_no_stream_of_the_other(
             c = torch.zeros(m, n, device="cuda", dtype=half)
             grid = (m // 128, n // 128, 1)
             strides = (a.stride(0), 1, b.stride(0), 1, c.stride(0))
+            torch.cuda.synchronize()  # the other stream waits for nothing
             launch(grid, torch.cuda.Stream(), a, b, c, m, n, k, *strides)
             torch.cuda.synchronize()
             torch.testing.assert_close(c, a @ b, rtol=1e-2, atol=1e-1)
