@@ -45,7 +45,7 @@ class Found:
     largest: int = 0
     most: int = 0
     architectures: Counter[str] = field(default_factory=Counter)
-    errors: list[str] = field(default_factory=list)
+    errors: list[tuple[Path, str]] = field(default_factory=list)
 
 
 CUDA = TARGETS["cuda"]
@@ -63,7 +63,7 @@ def read_file(path: Path, found: Found) -> None:
             for entry in image.facts.entries:
                 infer_and_check(entry, path.name)
     except LaunchgenError as error:
-        found.errors.append(f"{path}: {error}")
+        found.errors.append((path, str(error)))
         return
     count(images, found)
 
@@ -139,7 +139,9 @@ def main() -> None:
     seconds = time.perf_counter() - begin
     report(found, seconds)
     if arguments.cuobjdump:
-        sample = random.Random(0).sample(paths, min(arguments.sample, len(paths)))
+        bad = {path for path, _ in found.errors}
+        good = [path for path in paths if path not in bad]
+        sample = random.Random(0).sample(good, min(arguments.sample, len(good)))
         different = [path for path in sample if not agrees(path, arguments.cuobjdump)]
         print(f"\n{len(sample)} compared with cuobjdump, {len(different)} different")
         for path in different:
@@ -161,8 +163,8 @@ def report(found: Found, seconds: float) -> None:
     print(f"{found.images} images, {found.entries} entries, {found.parameters} parameters")
     print(f"largest parameter {found.largest} bytes, most parameters {found.most}")
     print(", ".join(f"{name} {times}" for name, times in sorted(found.architectures.items())))
-    for error in found.errors[:20]:
-        print(error)
+    for path, error in found.errors[:20]:
+        print(f"{path}: {error}")
 
 
 if __name__ == "__main__":
