@@ -42,6 +42,7 @@ from tests.programs import (
 from tests.zoo import KERNELS, Kernel
 
 CUDA = TARGETS["cuda"]
+IMAGES = Path(__file__).parent / "images"
 POINTERS = (0x10000, 0x20000, 0x30000)
 ADD = (*POINTERS, 64, 2.0)
 MATMUL = (*POINTERS, 64, 64, 64, 16, 1, 16, 1, 16)
@@ -458,6 +459,26 @@ def test_ptx_is_taken_by_newer_devices_alone() -> None:
     launcher = library.fresh()
     assert launcher.load() == 209
     assert launcher.error == ("k: no image fits device 0 of capability 7.5; at hand is compute_80")
+
+
+@pytest.mark.parametrize("mode", ["none", "size", "balance"])
+def test_a_fatbin_is_as_many_images_as_it_holds(mode: str) -> None:
+    path = IMAGES / f"fatbinary13.0-{mode}.fatbin"
+    chosen = Overrides(num_warps=1, shared=0)
+    text = "x: *fp32, y: *fp32, out: *fp32, n: u32"
+    source = read_kernel(path, signature_text=text, target=CUDA, overrides=chosen)
+    assert source.notes == ()
+    emitted = emit_source(source)
+    images = [each.architecture for each in emitted.plan.variants]
+    assert images == ["sm_90a", "sm_90", "sm_80", "compute_80"]
+    library = CLibrary.of(emitted)
+    for capability in (80, 89, 90, 100, 121):
+        driver = RecordingDriver(capability=capability).load()
+        launcher = library.fresh()
+        assert launcher.launch(values=(*POINTERS, 64)) == 0, launcher.error
+        (launch,) = driver.launches
+        assert launch.entry == "add"
+        assert [len(value) for value in launch.values] == [8, 8, 8, 4]
 
 
 # ---- images that do not go together --------------------------------------------------------------
