@@ -33,7 +33,8 @@ from launchgen.notation import (
 from launchgen.scalars import SCALARS, Kind, Scalar
 from launchgen.targets import Target
 
-_ADDRESS: Final = 8
+ADDRESS_BYTES: Final = 8
+"""Of a device address, and its alignment."""
 # The map is 128 bytes; a kernel's slot is aligned to 64, whatever CUtensorMap's header says.
 _MAP_SIZE, _MAP_ALIGN = 128, 64
 _MOST_RANK: Final = 5
@@ -120,6 +121,18 @@ def _hidden_roles(version: Version | None, count: int | None) -> tuple[SlotRole,
     return _release(version).hidden if count is None else _BOTH[:count]
 
 
+def release_with(count: int) -> Version | None:
+    """Return a release that hands its kernels so many hidden parameters, None if there is none.
+
+    It is the first that does, or the last that has none.
+    """
+    first = {len(row.hidden): row.since for row in _RELEASES}
+    if count == 0:
+        major, minor = min(row.since for row in _RELEASES if row.hidden)
+        return major, minor - 1
+    return first.get(count)
+
+
 def is_hidden(slot: Slot) -> bool:
     """Return whether no argument stands for it: a kernel that takes none ignores it."""
     return not slot.path
@@ -203,7 +216,9 @@ def _hidden(role: SlotRole) -> Slot:
 
 
 def _address(role: SlotRole, label: str, type_: str, path: tuple[int, ...]) -> Slot:
-    return Slot(role, label, type_, size=_ADDRESS, align=_ADDRESS, pointer=True, path=path)
+    return Slot(
+        role, label, type_, size=ADDRESS_BYTES, align=ADDRESS_BYTES, pointer=True, path=path
+    )
 
 
 def _plain(

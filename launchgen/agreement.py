@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from launchgen.abi import MOST_HIDDEN, Slot, slot_text
+from launchgen.abi import ADDRESS_BYTES, Slot, is_hidden, release_with, slot_text
 from launchgen.diagnostics import Diagnostic, MismatchError, Source
-from launchgen.image import Dimensions, Entry, Parameter
-from launchgen.metadata import LaunchMetadata
+from launchgen.image import Dimensions, Entry, Parameter, dimensions_text
+from launchgen.metadata import LaunchMetadata, Version
 from launchgen.notation import Constant, Hint, Signature, leaf_label, leaves
 from launchgen.pairing import Row, fits, pair
 from launchgen.scalars import SCALARS
@@ -159,26 +159,40 @@ def _cause(
 
 def _hidden_cause(rows: Sequence[Row], metadata: LaunchMetadata) -> str | None:
     """Return what to say where all arguments agree and only the scratch parameters do not."""
-    if any(not row.agrees and row.slot is not None and row.slot.path for row in rows):
+    if any(not row.agrees and row.slot is not None and not is_hidden(row.slot) for row in rows):
         return None
-    arguments = sum(row.slot is not None and bool(row.slot.path) for row in rows)
-    passed = sum(row.slot is not None and not row.slot.path for row in rows)
-    rest = [row.parameter for row in rows if row.parameter is not None][arguments:]
-    if len(rest) > MOST_HIDDEN or not all(
-        p.size == _ADDRESS and p.pointer is not False for p in rest
-    ):
+    slots = [row.slot for row in rows if row.slot is not None]
+    arguments = [slot for slot in slots if not is_hidden(slot)]
+    passed = len(slots) - len(arguments)
+    parameters = [row.parameter for row in rows if row.parameter is not None]
+    rest = parameters[len(arguments) :]
+    release = release_with(len(rest))
+    if release is None or not all(map(_is_address, rest)):
         return None
     version = metadata.triton_version
-    who = "a kernel of no Triton" if version is None else f"Triton {version[0]}.{version[1]}"
-    return (
-        f"{who} has {passed} hidden parameters for scratch memory, this image {len(rest)}: "
-        f"--triton-version {_VERSIONS[len(rest)]} fits"
+    who = "a kernel of no Triton" if version is None else f"Triton {_dotted(version)}"
+    cause = (
+        f"{who} has {_counted(passed, 'hidden parameter')} for scratch memory, this image "
+        f"{len(rest)}: --triton-version {_dotted(release)} fits"
     )
+    declared = passed - len(rest)
+    last = arguments[len(arguments) - declared :] if 0 < declared <= len(arguments) else []
+    if last and all(slot.pointer for slot in last):
+        names = " and ".join(f"'{slot.label}'" for slot in last)
+        return f"{cause}; or leave out {names}: the launcher passes scratch memory itself"
+    return cause
 
 
-_ADDRESS: Final = 8
-# A release for each number of hidden parameters.
-_VERSIONS: Final = ("3.2", "3.4", "3.6")
+def _is_address(parameter: Parameter) -> bool:
+    return parameter.size == ADDRESS_BYTES and parameter.pointer is not False
+
+
+def _dotted(version: Version) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _type_cause(slot: Slot, parameter: Parameter) -> str:
@@ -216,26 +230,23 @@ def _missing_cause(rows: Sequence[Row], wrong: range, signature: Signature) -> s
 def check_launch(metadata: LaunchMetadata, entry: Entry, *, place: str) -> None:
     """Raise MismatchError where the image needs another block or cluster than is launched."""
     found = []
-    block = (metadata.threads, 1, 1)
+    block, cluster = (metadata.threads, 1, 1), metadata.cluster
+    source = Source(place, "")
     if entry.block is not None and entry.block != block:
-        found.append(
-            Diagnostic(
-                f"num_warps is {metadata.num_warps}, which is a block of {_shown(block)} threads, "
-                f"but the image needs {_shown(entry.block)}",
-                source=Source(place, ""),
-                hint=_block_cause(entry.block, metadata.warp_size),
-            )
+        problem = (
+            f"num_warps is {metadata.num_warps}, which is a block of {dimensions_text(block)} "
+            f"threads, but the image needs {dimensions_text(entry.block)}"
         )
-    if entry.cluster is not None and entry.cluster != metadata.cluster:
-        x, y, z = entry.cluster
-        found.append(
-            Diagnostic(
-                f"a cluster is {_shown(metadata.cluster)} blocks by the launch metadata, but "
-                f"the image needs {_shown(entry.cluster)}",
-                source=Source(place, ""),
-                hint=f"--cluster {x},{y},{z} says it; num_ctas of a Triton kernel is their product",
-            )
+        cause = _block_cause(entry.block, metadata.warp_size)
+        found.append(Diagnostic(problem, source=source, hint=cause))
+    if entry.cluster is not None and entry.cluster != cluster:
+        problem = (
+            f"a cluster is {dimensions_text(cluster)} blocks by the launch metadata, but the "
+            f"image needs {dimensions_text(entry.cluster)}"
         )
+        wanted = ",".join(map(str, entry.cluster))
+        cause = f"--cluster {wanted} says it; num_ctas of a Triton kernel is their product"
+        found.append(Diagnostic(problem, source=source, hint=cause))
     if found:
         raise MismatchError(*found)
 
@@ -244,7 +255,3 @@ def _block_cause(block: Dimensions, warp_size: int) -> str:
     if block[1:] != (1, 1) or block[0] % warp_size:
         return "launchgen launches whole warps along x; compile the kernel for such a block"
     return f"--num-warps {block[0] // warp_size} fits, if this is the metadata of another kernel"
-
-
-def _shown(dimensions: Dimensions) -> str:
-    return "x".join(map(str, dimensions))

@@ -42,30 +42,23 @@ class Architecture(Struct, frozen=True):
         return f"{'compute' if self.is_virtual else 'sm'}_{self.capability}{self.suffix}"
 
     @property
-    def last_capability(self) -> int | None:
-        """The newest capability that runs it; None: there is no newest."""
-        if self.suffix == EXACT:
-            return self.capability
-        if self.suffix == FAMILY:
-            return max(FAMILIES.get(self.capability, (self.capability,)))
-        if self.is_virtual:
-            return None
-        return self.capability // _DIGITS * _DIGITS + _DIGITS - 1
-
-    @property
     def ranges(self) -> tuple[tuple[int, int | None], ...]:
         """First and last of each range of capabilities that runs it; None: there is no newest."""
         if self.suffix == FAMILY:
             members = FAMILIES.get(self.capability, (self.capability,))
             return tuple((each, each) for each in members)
-        return ((self.capability, self.last_capability),)
+        if self.suffix == EXACT:
+            return ((self.capability, self.capability),)
+        if self.is_virtual:
+            return ((self.capability, None),)
+        return ((self.capability, self.capability // _DIGITS * _DIGITS + _DIGITS - 1),)
 
     def runs_on(self, capability: int) -> bool:
         """Return whether a device of ``capability`` runs it."""
-        if self.suffix == FAMILY:
-            return capability in FAMILIES.get(self.capability, (self.capability,))
-        last = self.last_capability
-        return self.capability <= capability and (last is None or capability <= last)
+        return any(
+            first <= capability and (last is None or capability <= last)
+            for first, last in self.ranges
+        )
 
     @property
     def rank(self) -> tuple[bool, int, int]:

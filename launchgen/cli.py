@@ -132,7 +132,9 @@ def _deliver(files: GeneratedFiles, out: str, given: Emit, *, inputs: tuple[str,
     if given.depfile is not None:
         content = writer.depfile_text(outputs, inputs)
         depfile = writer.Depfile(given.depfile, content, inputs)
-    writer.write(files, out, force=given.force, depfile=depfile)
+    report = writer.write(files, out, force=given.force, depfile=depfile, inputs=inputs)
+    for name in report.stale:
+        click.echo(f"note: {name} in {out} is no output any more", err=True)
     return 0
 
 
@@ -162,6 +164,13 @@ def _refuse_unfit(kernel: KernelSource, artifacts: tuple[Artifact, ...]) -> None
         if row.describes_one and len(kernel.variants) > 1:
             problem = f"'{row.name}' describes one image, and there are {len(kernel.variants)}"
             raise UsageError(Diagnostic(problem, hint="emit it for each image on its own"))
+        launch = kernel.variants[0].metadata
+        if row.describes_one and launch.grid_counts_clusters and launch.cluster[1:] != (1, 1):
+            problem = (
+                f"'{row.name}' has no way to say a cluster that the grid counts and that is not "
+                "along x"
+            )
+            raise UsageError(Diagnostic(problem, hint="leave this artifact out"))
 
 
 def _overrides(given: Emit) -> Overrides:

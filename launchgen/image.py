@@ -53,6 +53,11 @@ _ADDRESS: Final = 8
 _DEVICE_MEMORY: Final = frozenset({CONSTANT, GLOBAL, GENERIC})
 
 
+def dimensions_text(dimensions: Dimensions) -> str:
+    """Return a size along x, y and z as messages have it: ``128x1x1``."""
+    return "x".join(map(str, dimensions))
+
+
 class Parameter(Struct, frozen=True):
     """One parameter of an entry, for which the driver copies ``size`` bytes."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+
 from msgspec import Struct
 
 from launchgen import formats
@@ -40,9 +42,13 @@ def _members(data: bytes) -> tuple[CompiledImage, ...]:
 def _text(data: bytes) -> CompiledImage:
     from launchgen.ptx import read_ptx  # noqa: PLC0415 - seldom needed
 
+    # Some editors begin a file with a byte order mark, which the driver does not take.
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode()
     except UnicodeDecodeError:
         problem = "the file is neither a cubin nor a fatbin, and no PTX either: it is no UTF-8 text"
         raise ImageError(Diagnostic(problem)) from None
+    if "\0" in text:
+        raise ImageError(Diagnostic("the PTX has a zero byte in the middle, where a driver stops"))
     return CompiledImage(data, read_ptx(text))

@@ -5,7 +5,6 @@ Nothing is refused here that can be shown: a disagreement is part of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,15 +13,15 @@ from msgspec.structs import replace
 from launchgen.abi import slots
 from launchgen.agreement import check_launch
 from launchgen.architecture import Architecture
-from launchgen.diagnostics import Diagnostic, MismatchError
+from launchgen.diagnostics import Diagnostic, LaunchgenError, MismatchError
 from launchgen.image import Entry
 from launchgen.images import CompiledImage
 from launchgen.kernel_files import choose_files
 from launchgen.metadata import Overrides
-from launchgen.notation import PointerType, Signature, leaf_label, leaves
+from launchgen.notation import Signature, unhinted_pointers
 from launchgen.pairing import Row, pair
 from launchgen.readings import Candidate, Reading, choose_entry, launch, read_files
-from launchgen.signatures import Found, compare_ir, infer, settle
+from launchgen.signatures import Found, compare_ir, infer, settle, without_description
 from launchgen.targets import Target
 
 _ANY_WARPS = 1
@@ -115,15 +114,20 @@ def _kernel(
     candidate: Candidate, entry: Entry, *, given: Signature | None, target: Target
 ) -> tuple[InspectedKernel, str | None]:
     """Return the kernel, and a note on what could not be compared."""
-    found = infer(candidate) if given is None else Found(given, "")
+    problems: list[Diagnostic] = []
+    try:
+        found = infer(candidate) if given is None else Found(given, "")
+    except LaunchgenError as error:
+        problems += error.diagnostics
+        found = infer(without_description(candidate))
     metadata = candidate.metadata
     if found.is_guess:
         metadata = replace(metadata, tensor_descriptors=())
-    problems: list[Diagnostic] = []
     note = None
     try:
         metadata = settle(candidate, found, target=target)
-        note = compare_ir(candidate, found, metadata, target=target)
+        if not problems:
+            note = compare_ir(candidate, found, metadata, target=target)
     except MismatchError as error:
         problems += error.diagnostics
     raw = candidate.reading.raw
@@ -139,12 +143,6 @@ def _kernel(
         is_guess=found.is_guess,
         rows=pair(slots(found.signature, metadata, target=target), entry.parameters),
         problems=tuple(problems),
-        unhinted=tuple(_unhinted(found.signature)),
+        unhinted=unhinted_pointers(found.signature),
     )
     return kernel, note
-
-
-def _unhinted(signature: Signature) -> Iterator[str]:
-    for leaf in leaves(signature):
-        if isinstance(leaf.argument.type, PointerType) and leaf.argument.hint is None:
-            yield leaf_label(signature, leaf.path)

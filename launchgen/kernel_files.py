@@ -34,6 +34,8 @@ class KernelFiles(Struct, frozen=True):
     image: Path | None
     """A file with one image or several."""
     ir: Path | None
+    is_entry: bool = False
+    """Whether the metadata is the image's own: it lies beside it, under the same name."""
 
 
 def choose_files(
@@ -58,19 +60,31 @@ def choose_files(
         _refuse_group(metadata)
     own = _kernel_files(kernel, target)
     found = [own.image] if own.image is not None and _is_there(own.image, kernel) else []
-    found += [path for path in images if not any(is_same(path, other) for other in found)]
+    for path in images:
+        if not any(is_same(path, other) for other in found):
+            found.append(path)
     if not found:
         if own.image is not None and not no_image:
             _refuse_missing_image(own.image)
         return (KernelFiles(metadata or own.metadata, None, own.ir),)
     return tuple(
-        KernelFiles(
-            metadata or _beside(path, _DESCRIBED) or own.metadata,
-            path,
-            own.ir if path == own.image else _beside(path, _IR),
-        )
+        KernelFiles(metadata or own.metadata, path, own.ir, metadata is None)
+        if path == own.image
+        else _image_files(path, own, metadata)
         for path in found
     )
+
+
+def _image_files(image: Path, own: KernelFiles, metadata: Path | None) -> KernelFiles:
+    """Return the files of an image that an option names.
+
+    One without metadata of its own is KERNEL's, IR included.
+    """
+    beside, ir = _beside(image, _DESCRIBED), _beside(image, _IR)
+    if beside is None and ir is None:
+        ir = own.ir
+    is_entry = metadata is None and beside is not None
+    return KernelFiles(metadata or beside or own.metadata, image, ir, is_entry)
 
 
 def _is_there(image: Path, kernel: Path | None) -> bool:
@@ -89,15 +103,24 @@ def _kernel_files(kernel: Path | None, target: Target) -> KernelFiles:
         raise input_error(kernel, "is a directory", hint)
     ir = _beside(kernel, _IR)
     if kernel.suffix in _DESCRIBED:
-        # Opened although --metadata may win: a file that is not there is a mistake.
-        read_file(kernel, 0)
+        # Looked for although --metadata may win: a file that is not there is a mistake.
+        _require(kernel)
         return KernelFiles(kernel, kernel.with_suffix(target.image_suffix), ir)
     if kernel.suffix in target.image_suffixes:
-        return KernelFiles(None, kernel, ir)
-    read_file(kernel, 0)
+        return KernelFiles(_beside(kernel, _DESCRIBED), kernel, ir)
+    _require(kernel)
     suffixes = [*_DESCRIBED, *target.image_suffixes]
     hint = f"KERNEL is {', '.join(f'NAME{suffix}' for suffix in suffixes)}"
-    raise input_error(kernel, f"a file called '*{kernel.suffix}' is no kernel", hint)
+    problem = f"a file called '*{kernel.suffix}' is no kernel"
+    if not kernel.suffix:
+        problem = "a file whose name has no ending is no kernel"
+    raise input_error(kernel, problem, hint)
+
+
+def _require(path: Path) -> None:
+    # A pipe is not opened before it is read.
+    if not file_mode(path):
+        read_file(path, 0)
 
 
 def _beside(path: Path, suffixes: tuple[str, ...]) -> Path | None:
@@ -116,7 +139,7 @@ def _refuse_group(path: Path) -> None:
 
 
 def _refuse_missing_image(image: Path) -> NoReturn:
-    names = _names(image.parent, f"{image.stem}.", "")
+    names = _names(image.parent, f"{image.stem}.", "") or "nothing of that name"
     raise input_error(
         image,
         f"no such file, but the image is looked for beside the metadata; there is only {names}",

@@ -9,6 +9,7 @@ its ``launch.h`` makes of each field.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -17,10 +18,19 @@ from msgspec import Struct
 from launchgen.argument_names import argument_names
 from launchgen.diagnostics import Diagnostic, MetadataError, Source, UnsupportedError
 from launchgen.level0_records import ABI_VERSION
-from launchgen.literals import write_literal
+from launchgen.notation import (
+    Argument,
+    Constant,
+    Hint,
+    PointerType,
+    ScalarType,
+    Signature,
+    Unknown,
+    automatic_name,
+)
+from launchgen.signature import parse
+from launchgen.tokens import shown
 from launchgen.triton_json import TensorDescriptorMeta, TritonMetadata, decode_json
-
-_PROMISED: Final = 16
 
 
 class Level0Argument(Struct, frozen=True):
@@ -97,36 +107,62 @@ def as_triton_metadata(level0: Level0) -> TritonMetadata:
     )
 
 
-def signature_text(level0: Level0, source: Source) -> str:
-    """Return the arguments in launchgen's notation, constants at their places.
+def read_arguments(level0: Level0, source: Source) -> Signature:
+    """Return the arguments as a signature, constants at their places.
 
-    Raises MetadataError where two arguments have one place.
+    Raises SignatureError for a type that is none, MetadataError for two arguments at one place.
     """
     names = argument_names([argument.name for argument in level0.args])
-    texts: dict[int, str] = {}
-    for argument, name in zip(level0.args, names, strict=True):
-        hint = f":{_PROMISED}" if _promises(argument) else ""
-        if argument.index in texts or not 0 <= argument.index < _MOST_ARGUMENTS:
-            problem = f"args: index {argument.index} of {name!r} is no place of its own"
+    found: dict[int, Argument] = {}
+    for written, name in zip(level0.args, names, strict=True):
+        if not 0 <= written.index < _MOST_ARGUMENTS:
+            raise _misplaced(written, source, "which is no place in a call")
+        if written.index in found:
+            raise _misplaced(written, source, "as another argument has")
+        found[written.index] = _argument(written, name, source)
+    for index, constant in _constants(level0):
+        if index in found:
+            name = found[index].name or automatic_name(index)
+            problem = f"constants: index {index} is that of argument '{name}'"
             raise MetadataError(Diagnostic(problem, source=Source(source.name, "")))
-        # Triton writes a tuple as Python's, its types as strings.
-        type_ = argument.type.replace("'", "").replace('"', "")
-        texts[argument.index] = f"{name}: {type_}{hint}" if name else f"{type_}{hint}"
-    constants = dict(_constants(level0))
-    last = max([*texts, *constants], default=-1)
-    return ", ".join(texts.get(at, constants.get(at, "constexpr")) for at in range(last + 1))
+        found[index] = Argument(constant)
+    unknown = Argument(Constant(Unknown(), declared=True))
+    last = max(found, default=-1)
+    return Signature(tuple(found.get(index, unknown) for index in range(last + 1)), source)
 
 
 _MOST_ARGUMENTS: Final = 65_536
 
 
-def _promises(argument: Level0Argument) -> bool:
-    return bool(argument.divisible_by) and (argument.divisible_by or 1) % _PROMISED == 0
+def _misplaced(written: Level0Argument, source: Source, problem: str) -> MetadataError:
+    text = f"args: '{written.name}' has index {written.index}, {problem}"
+    return MetadataError(Diagnostic(text, source=Source(source.name, "")))
 
 
-def _constants(level0: Level0) -> Iterator[tuple[int, str]]:
+def _argument(written: Level0Argument, name: str, source: Source) -> Argument:
+    # Triton writes a tuple as Python's, its types as strings.
+    text = written.type.replace("'", "").replace('"', "")
+    parsed = parse(text, name=f"{source.name} (args, type of '{written.name}')").arguments
+    plain = len(parsed) == 1 and parsed[0].hint is None and not parsed[0].name
+    if not plain or isinstance(parsed[0].type, Constant):
+        problem = f"args: '{written.name}' has type {shown(written.type)}, which is no type"
+        raise MetadataError(Diagnostic(problem, source=Source(source.name, "")))
+    type_ = parsed[0].type
+    hint = Hint.DIVISIBLE_BY_16
+    takes_hint = isinstance(type_, PointerType) or (
+        isinstance(type_, ScalarType) and type_.scalar.is_integer
+    )
+    promises = takes_hint and written.divisible_by and written.divisible_by % hint.value == 0
+    return Argument(type_, hint if promises else None, name)
+
+
+def _constants(level0: Level0) -> Iterator[tuple[int, Constant]]:
     for key, value in level0.constants.items():
-        if not key.isdecimal() or int(key) >= _MOST_ARGUMENTS:
-            continue  # an element of a tuple: its type says that it is a constant
-        is_literal = value is None or isinstance(value, bool | int | float | str)
-        yield int(key), write_literal(value) if is_literal else "constexpr"
+        # An element of a tuple is not a number: its type says that it is a constant.
+        if _INDEX.fullmatch(key) and int(key) < _MOST_ARGUMENTS:
+            is_literal = value is None or isinstance(value, bool | int | float | str)
+            constant = Constant(value if is_literal else Unknown(), declared=not is_literal)
+            yield int(key), constant
+
+
+_INDEX: Final = re.compile(r"[0-9]{1,6}", re.ASCII)

@@ -48,10 +48,11 @@ def plan_level0(name: str, signature: Signature, metadata: LaunchMetadata) -> Pl
 
 
 def _arguments(signature: Signature) -> Iterator[PlanLevel0Argument]:
-    for index, argument in enumerate(signature.arguments):
+    named = zip(signature.names, signature.arguments, strict=True)
+    for index, (name, argument) in enumerate(named):
         if not _is_constant(argument):
             yield PlanLevel0Argument(
-                name=signature.names[index],
+                name=name,
                 type=_type(argument),
                 is_divisible=argument.hint is Hint.DIVISIBLE_BY_16,
                 index=index,

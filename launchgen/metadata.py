@@ -283,6 +283,10 @@ def _cluster(
     # Triton looks at cluster_dims only when num_ctas is not 1, and they are no longer right when
     # an option changed num_ctas.
     written = fields.cluster_dims if overrides.num_ctas in (None, fields.num_ctas) else None
+    own = fields.ctas_per_cga
+    if num_ctas.value != 1 and own is not None and math.prod(own) not in (1, num_ctas.value):
+        shown = ", ".join(map(_shown, own))
+        num_ctas.refuse(f"the cluster is [{shown}], which is another number of blocks")
     if num_ctas.value == 1:
         return _uncounted_cluster(fields, overrides, target, compiled)
     if written is None:

@@ -226,7 +226,18 @@ class Signature(Struct, frozen=True, eq=False):
 
 def leaf_label(signature: Signature, path: tuple[int, ...]) -> str:
     """Return the name of an argument or an element in words: ``n``, ``ptrs.1.0``."""
-    return ".".join((signature.names[path[0]], *map(str, path[1:])))
+    # Not by way of all names: this is asked for each of thousands.
+    name = signature.arguments[path[0]].name or automatic_name(path[0])
+    return ".".join((name, *map(str, path[1:])))
+
+
+def unhinted_pointers(signature: Signature) -> tuple[str, ...]:
+    """Return the labels of pointers that the kernel was promised no alignment of."""
+    return tuple(
+        leaf_label(signature, leaf.path)
+        for leaf in leaves(signature)
+        if isinstance(leaf.argument.type, PointerType) and leaf.argument.hint is None
+    )
 
 
 class Leaf(NamedTuple):

@@ -27,11 +27,11 @@ from launchgen.records import (
 from launchgen.scalars import Scalar
 from launchgen.signature import (
     DescriptorType,
-    PointerType,
     ScalarType,
     Signature,
     leaf_label,
     leaves,
+    unhinted_pointers,
 )
 from launchgen.sources import KernelSource
 from launchgen.targets import Target
@@ -94,7 +94,7 @@ def make_plan(
         images=images if has_image else None,
     )
     has_hints = any(p.is_divisible or p.is_one for p in parameters)
-    unhinted = tuple(_unhinted(signature))
+    unhinted = unhinted_pointers(signature)
     example = tuple(example_call(own, scratch, parameters))
     example_x, example_y, example_z = example_grid(described)
     core = _core_fragments(signature, variants, target, has_image=has_image, has_hints=has_hints)
@@ -207,12 +207,6 @@ def _plan_limits(target: Target) -> PlanLimits:
         portable_cluster=target.portable_cluster,
         default_shared=target.default_shared,
     )
-
-
-def _unhinted(signature: Signature) -> Iterator[str]:
-    for leaf in leaves(signature):
-        if isinstance(leaf.argument.type, PointerType) and leaf.argument.hint is None:
-            yield leaf_label(signature, leaf.path)
 
 
 def _core_fragments(

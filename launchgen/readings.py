@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from launchgen.abi import MOST_HIDDEN
+from launchgen.architecture import capability_text
 from launchgen.diagnostics import (
     Diagnostic,
     ImageError,
@@ -94,7 +95,11 @@ def read_files(files: KernelFiles) -> Reading:
 
 def _metadata(text: Source) -> tuple[TritonMetadata, Level0 | None]:
     raw = read_metadata(text)
-    if raw.abi_version is None or raw.entry_name is None:
+    if raw == TritonMetadata():
+        problem = "holds no field of launch metadata"
+        hint = "give the JSON that Triton writes beside a compiled kernel"
+        raise MetadataError(Diagnostic(problem, source=Source(text.name, ""), hint=hint))
+    if raw.abi_version is None and raw.entry_name is None:
         return raw, None
     from launchgen.level0 import as_triton_metadata, read_level0  # noqa: PLC0415 - seldom needed
 
@@ -120,12 +125,13 @@ def candidates(reading: Reading, overrides: Overrides, *, target: Target) -> tup
     """
     if not reading.images:
         metadata = launch(reading, overrides, None, target=target)
-        if reading.level0 is not None:
+        if reading.level0 is not None and metadata.triton_version is None:
             # Meta's Triton has both, and its metadata no version.
             metadata = replace(metadata, hidden_scratch=MOST_HIDDEN)
         return (Candidate(reading, None, None, metadata),)
     found = []
     for image in reading.images:
+        _check_architecture(reading, image)
         entry = choose_entry(reading, image, overrides)
         found.append(
             Candidate(
@@ -133,6 +139,31 @@ def candidates(reading: Reading, overrides: Overrides, *, target: Target) -> tup
             )
         )
     return tuple(found)
+
+
+def _check_architecture(reading: Reading, image: CompiledImage) -> None:
+    """Refuse an entry of the cache whose metadata is that of another compilation.
+
+    Metadata that was given for several images, or for one elsewhere, may be meant to fit.
+    """
+    written, compiled = written_capability(reading), image.facts.architecture
+    is_alone = len(reading.images) == 1
+    if reading.files.is_entry and is_alone and written not in (None, compiled.capability):
+        place = "" if reading.described is None else reading.described.name
+        raise MismatchError(
+            Diagnostic(
+                f"is compiled for {compiled}, but the launch metadata beside it, {place}, for "
+                f"capability {capability_text(written or 0)}",
+                source=Source(reading.place, ""),
+                hint="--metadata FILE names the image's own, or says that this one fits",
+            )
+        )
+
+
+def written_capability(reading: Reading) -> int | None:
+    """Return the capability that the metadata was written for, None where it has none."""
+    target = None if reading.raw is None else reading.raw.target
+    return target.arch if target is not None and isinstance(target.arch, int) else None
 
 
 def choose_entry(reading: Reading, image: CompiledImage, overrides: Overrides) -> Entry:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from launchgen.agreement import describe
+from launchgen.image import dimensions_text
 
 if TYPE_CHECKING:
     from launchgen.abi import Slot
@@ -57,15 +58,15 @@ def inspection_text(inspection: Inspection, *, is_terminal: bool) -> str:
 
 def _facts(kernel: InspectedKernel) -> Iterator[tuple[str, str]]:
     yield "signature", kernel.origin or "as given"
-    yield "block", _shown(kernel.entry.block) or "any"
-    yield "cluster", _shown(kernel.entry.cluster) or "not stated"
+    yield "block", _dimensions(kernel.entry.block, "any")
+    yield "cluster", _dimensions(kernel.entry.cluster, "not stated")
     yield "parameters", f"{len(kernel.entry.parameters)}, {kernel.entry.total} bytes"
     if kernel.unhinted:
         yield "without :16", ", ".join(kernel.unhinted)
 
 
-def _shown(dimensions: Dimensions | None) -> str:
-    return "" if dimensions is None else "x".join(map(str, dimensions))
+def _dimensions(dimensions: Dimensions | None, otherwise: str) -> str:
+    return otherwise if dimensions is None else dimensions_text(dimensions)
 
 
 def _table(kernel: InspectedKernel) -> Any:  # noqa: ANN401 - rich's, imported only here

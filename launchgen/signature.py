@@ -32,6 +32,7 @@ from launchgen.notation import (
     automatic_name,
     leaf_label,
     leaves,
+    unhinted_pointers,
 )
 from launchgen.readers import (
     NAMES,
@@ -65,6 +66,7 @@ __all__ = [
     "leaf_label",
     "leaves",
     "parse",
+    "unhinted_pointers",
 ]
 
 MAX_DEPTH: Final = 64

@@ -6,6 +6,8 @@ the image's sizes where there is nothing else.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +20,7 @@ from launchgen.diagnostics import (
     Diagnostic,
     InputError,
     LaunchgenError,
+    MismatchError,
     Source,
     UnsupportedError,
     UsageError,
@@ -27,7 +30,7 @@ from launchgen.inputs import MOST_TEXT, Content, as_text, read_file
 from launchgen.metadata import LaunchMetadata
 from launchgen.pairing import fits
 from launchgen.readings import Candidate
-from launchgen.signature import Signature, parse
+from launchgen.signature import Hint, Signature, parse
 from launchgen.targets import Target
 
 EXAMPLE: Final = '--signature "x_ptr: *fp32, n: i32, BLOCK: constexpr"'
@@ -61,6 +64,16 @@ def given_signature(text: str | None) -> tuple[Found | None, tuple[Content, ...]
     return Found(parse(written.text, name=written.name), ""), (content,)
 
 
+def is_described(candidate: Candidate) -> bool:
+    """Return whether the kernel's files say more of its arguments than the image does."""
+    return candidate.reading.level0 is not None or candidate.reading.ir is not None
+
+
+def without_description(candidate: Candidate) -> Candidate:
+    """Return the kernel as if its files said no more of its arguments than the image does."""
+    return replace(candidate, reading=replace(candidate.reading, level0=None, ir=None))
+
+
 def infer(candidate: Candidate) -> Found:
     """Return the signature that the kernel's files say.
 
@@ -68,11 +81,10 @@ def infer(candidate: Candidate) -> Found:
     """
     reading, entry = candidate.reading, candidate.entry
     if reading.level0 is not None and reading.described is not None:
-        from launchgen.level0 import signature_text  # noqa: PLC0415 - each kind alone
+        from launchgen.level0 import read_arguments  # noqa: PLC0415 - each kind alone
 
-        text = signature_text(reading.level0, reading.described)
-        name = reading.described.name
-        return Found(parse(text, name=f"{name} (args)"), f"from {_file(reading.described)}")
+        signature = read_arguments(reading.level0, reading.described)
+        return Found(signature, f"from {_file(reading.described)}")
     if reading.ir is not None:
         from launchgen.ttir import read_signature  # noqa: PLC0415 - each kind alone
 
@@ -158,16 +170,14 @@ def compare_ir(
 
     Raises MismatchError where the two disagree.
     """
-    ir = candidate.reading.ir
-    if ir is None or found.signature.source is ir or found.is_guess:
+    reading = candidate.reading
+    if reading.ir is None or found.signature.source is reading.ir:
         return None
     from launchgen.ir_agreement import check_ir  # noqa: PLC0415 - where there is an IR
-    from launchgen.ttir import read_signature  # noqa: PLC0415
 
-    try:
-        other = read_signature(ir, entry=metadata.entry)
-    except (InputError, UnsupportedError) as error:
-        return f"{_file(ir)} was not compared with the signature: {error.diagnostics[0].message}"
+    other = _read_ir(candidate)
+    if isinstance(other, Diagnostic):
+        return f"{_file(reading.ir)} was not compared with the signature: {other.message}"
     check_ir(
         slots(found.signature, metadata, target=target),
         found.signature,
@@ -175,3 +185,43 @@ def compare_ir(
         other,
     )
     return None
+
+
+def _read_ir(candidate: Candidate) -> Signature | Diagnostic:
+    """Return the IR's signature, or why it cannot be understood.
+
+    Raises MismatchError for the IR of another kernel.
+    """
+    from launchgen.ttir import read_signature  # noqa: PLC0415 - where there is an IR
+
+    if candidate.reading.ir is None:
+        return Diagnostic("there is none")
+    try:
+        return read_signature(candidate.reading.ir, entry=candidate.metadata.entry)
+    except (InputError, UnsupportedError) as error:
+        return error.diagnostics[0]
+
+
+def compare_hints(listed: Sequence[Candidate]) -> None:
+    """Raise MismatchError where images were compiled with different promises.
+
+    One launcher makes the same promises to all of them.
+    """
+    described = [each for each in listed if each.reading.ir is not None]
+    irs = [(_read_ir(each), each.reading.place) for each in described]
+    read = [(each, place) for each, place in irs if isinstance(each, Signature)]
+    for (one, first), (other, second) in itertools.pairwise(read):
+        hints = [
+            (a.hint, b.hint, one.names[at])
+            for at, (a, b) in enumerate(zip(one.arguments, other.arguments, strict=False))
+            if a.hint is not b.hint
+        ]
+        if hints:
+            mine, theirs, name = hints[0]
+            problem = f"'{name}' was compiled {_promise(mine)}, but {_promise(theirs)} in {second}"
+            hint = "compile both alike, or emit one launcher for each"
+            raise MismatchError(Diagnostic(problem, source=Source(first, ""), hint=hint))
+
+
+def _promise(hint: Hint | None) -> str:
+    return "without a hint" if hint is None else f"with the hint ':{hint.value}'"

@@ -7,27 +7,31 @@ what the kernel is called with and compares it with everything else that is know
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import msgspec.structs
 from msgspec import Struct
 
 from launchgen.agreement import check_launch
-from launchgen.architecture import Architecture
+from launchgen.architecture import Architecture, capability_text
 from launchgen.diagnostics import Diagnostic, UsageError
 from launchgen.inputs import InputFile
 from launchgen.kernel_files import METADATA_SUFFIX, choose_files
 from launchgen.metadata import LaunchMetadata, Overrides
 from launchgen.naming import CIdentifier, is_identifier
-from launchgen.readings import Candidate, candidates, read_files
+from launchgen.readings import Candidate, candidates, read_files, written_capability
 from launchgen.signature import Signature
 from launchgen.signatures import (
     EXAMPLE,
     Found,
+    compare_hints,
     compare_ir,
     given_signature,
     infer,
+    is_described,
     settle,
 )
 from launchgen.targets import Target
@@ -101,28 +105,56 @@ def read_kernel(  # noqa: PLR0913 - one for each option that chooses input
     listed = [
         each for reading in readings for each in candidates(reading, overrides, target=target)
     ]
-    found = infer(listed[0]) if given is None else given
+    found = infer(_best_described(listed)) if given is None else given
     launches = [settle(candidate, found, target=target) for candidate in listed]
-    for candidate, launch in zip(listed, launches, strict=True):
+    settled = tuple(zip(listed, launches, strict=True))
+    for candidate, launch in settled:
         if candidate.entry is not None:
             check_launch(launch, candidate.entry, place=candidate.reading.place)
     compared = [
-        compare_ir(candidate, found, launch, target=target)
-        for candidate, launch in zip(listed, launches, strict=True)
+        compare_ir(candidate, found, launch, target=target) for candidate, launch in settled
     ]
+    compare_hints(listed)
     variants = tuple(
-        Variant(launch, None if no_image else _image(candidate))
-        for candidate, launch in zip(listed, launches, strict=True)
+        Variant(launch, None if no_image else _image(candidate)) for candidate, launch in settled
     )
+    if no_image:
+        variants = _only_launch(settled)
     parts = [part for reading in readings for part in reading.contents]
+    inputs = tuple(dict.fromkeys(part.file for part in (*parts, *written)))
+    notes = (*_notes(settled, found, overrides), *compared, *_ambiguous(inputs))
     return KernelSource(
         name=_name(name, listed[0], overrides),
         signature=found.signature,
         origin=found.origin,
-        variants=variants[:1] if no_image else variants,
-        inputs=tuple(dict.fromkeys(part.file for part in (*parts, *written))),
-        notes=(*_notes(listed[0], launches[0], found, overrides), *filter(None, compared)),
+        variants=variants,
+        inputs=inputs,
+        notes=tuple(dict.fromkeys(note for note in notes if note is not None)),
     )
+
+
+def _best_described(listed: list[Candidate]) -> Candidate:
+    """Return the first kernel whose files say what it is called with, else the first of all."""
+    return next((each for each in listed if is_described(each)), listed[0])
+
+
+_Settled = tuple[tuple[Candidate, LaunchMetadata], ...]
+
+
+def _only_launch(settled: _Settled) -> tuple[Variant, ...]:
+    """Return the one launch of a handle, which does not say of which image it is."""
+    (first, launch), *others = settled
+    for other, another in others:
+        if msgspec.structs.replace(another, capability=launch.capability) != launch:
+            names = f"{_shown(first)} and {_shown(other)}"
+            problem = f"{names} need different launches, and a handle does not say which it is of"
+            raise UsageError(Diagnostic(problem, hint="give one of them"))
+    return (Variant(launch, None),)
+
+
+def _shown(candidate: Candidate) -> str:
+    architecture = "" if candidate.image is None else f" ({candidate.image.facts.architecture})"
+    return f"{candidate.reading.place}{architecture}"
 
 
 def _image(candidate: Candidate) -> Image | None:
@@ -157,20 +189,34 @@ def _name(name: str | None, candidate: Candidate, overrides: Overrides) -> CIden
     return CIdentifier(found)
 
 
-def _notes(
-    candidate: Candidate, launch: LaunchMetadata, found: Found, overrides: Overrides
-) -> Iterator[str]:
+def _notes(settled: _Settled, found: Found, overrides: Overrides) -> Iterator[str]:
     """Yield what nobody said and was taken for granted."""
     if found.is_guess:
         yield (
             "the signature is a guess: it has the sizes of the image's parameters, and neither "
             "names nor types; --signature says them"
         )
-    if candidate.image is not None and candidate.reading.raw is None and overrides.shared is None:
-        yield (
-            "an image does not say how much dynamic shared memory a launch needs: none is taken; "
-            "--shared says it"
-        )
+    for candidate, launch in settled:
+        yield from _launch_notes(candidate, launch, overrides)
+
+
+def _launch_notes(
+    candidate: Candidate, launch: LaunchMetadata, overrides: Overrides
+) -> Iterator[str]:
+    raw, place = candidate.reading.raw, candidate.reading.place
+    written = written_capability(candidate.reading)
+    if candidate.image is not None:
+        architecture = candidate.image.facts.architecture
+        if overrides.shared is None and (raw is None or raw.shared is None):
+            yield (
+                f"{place}: an image does not say how much dynamic shared memory a launch needs: "
+                "none is taken; --shared says it"
+            )
+        if written not in (None, architecture.capability):
+            yield (
+                f"{place} is compiled for {architecture}, and is launched as metadata for "
+                f"capability {capability_text(written or 0)} says"
+            )
     if launch.triton_version is not None:
         return
     if candidate.entry is None and launch.hidden_scratch is None:
@@ -179,7 +225,16 @@ def _notes(
             "or newer is launched wrong: --triton-version adds them"
         )
     elif candidate.entry is not None and launch.hidden_scratch:
+        last = "parameter is" if launch.hidden_scratch == 1 else "two parameters are"
+        yield f"{place}: no Triton version given: the last {last} taken for scratch memory"
+
+
+def _ambiguous(inputs: tuple[InputFile, ...]) -> Iterator[str]:
+    """Yield names that the banner's command cannot tell apart."""
+    times = Counter(file.name for file in inputs)
+    twice = [name for name, count in times.items() if count > 1]
+    if twice:
         yield (
-            f"no Triton version given: the image's last {launch.hidden_scratch} parameters are "
-            "taken for scratch memory"
+            f"several inputs are called {' or '.join(twice)}: the banner has names without "
+            "folders, and its command cannot tell them apart"
         )

@@ -21,7 +21,14 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from launchgen.argument_names import argument_names
-from launchgen.diagnostics import Diagnostic, InputError, Source, Span, UnsupportedError
+from launchgen.diagnostics import (
+    Diagnostic,
+    InputError,
+    MismatchError,
+    Source,
+    Span,
+    UnsupportedError,
+)
 from launchgen.notation import (
     Argument,
     DescriptorType,
@@ -32,20 +39,22 @@ from launchgen.notation import (
     TensorMapType,
     Type,
 )
-from launchgen.scalars import IR_SPELLINGS
+from launchgen.scalars import IR_SPELLINGS, SCALARS, Kind
 from launchgen.tokens import shown
 
-_STRING: Final = r'"(?:[^"\\]|\\.)*"'
-_FUNCTION: Final = re.compile(rf"\btt\.func\s+public\s+@(?:({_STRING})|([\w.$-]+))\s*\(")
-# An arrow closes no bracket.
-_MARK: Final = re.compile(rf"{_STRING}|->|\bloc\(|[][(){{}}<>,]")
+_STRING: Final = r'"(?:[^"\\\n]|\\.)*"'
+# At the beginning of a line, where no comment can hold it.
+_FUNCTION: Final = re.compile(
+    rf"^[ \t]*tt\.func\s+public\s+@(?:({_STRING})|([\w.$-]+))\s*\(", re.MULTILINE
+)
+# A string without its end goes to the end of the line; an arrow closes no bracket.
+_MARK: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"?|->|\bloc\(|[][(){}<>,]')
 _NAME: Final = re.compile(rf"\s*%(?:({_STRING})|([\w.$-]+))\s*:\s*")
 _LOCATION: Final = re.compile(rf"loc\(\s*(?:({_STRING})\s*[()]|(#\w+)\s*\))")
 _ALIAS: Final = re.compile(rf"^(#\w+)\s*=\s*loc\(\s*({_STRING})\s*[()]", re.MULTILINE)
 _AUTOMATIC: Final = re.compile(r"arg[0-9]+", re.ASCII)
 _DIVISIBILITY: Final = re.compile(r"\btt\.divisibility\s*=\s*([0-9]{1,18})\b", re.ASCII)
 _TENSOR_MAP: Final = re.compile(r"\btt\.nv_tma_desc\s*=\s*1\b")
-_PROMISED: Final = 16
 
 
 class _Slot(NamedTuple):
@@ -82,25 +91,28 @@ def _renamed(argument: Argument, name: str) -> Argument:
 
 def _header(source: Source, entry: str | None) -> int:
     """Return where the parameters of the kernel begin."""
-    found = {
-        (match[1] or match[2]).strip('"'): match.end() for match in _FUNCTION.finditer(source.text)
-    }
-    if entry is not None and entry in found:
-        return found[entry]
+    place = Source(source.name, "")
+    found = [
+        ((match[1] or match[2]).strip('"'), match.end())
+        for match in _FUNCTION.finditer(source.text)
+    ]
+    names = ", ".join(shown(name) for name, _ in found)
     if not found:
         problem = "holds no kernel: there is no 'tt.func public' in it"
-    elif entry is not None:
-        problem = f"holds no kernel called {shown(entry)}, only {', '.join(map(shown, found))}"
-    elif len(found) > 1:
-        problem = f"holds several kernels: {', '.join(map(shown, found))}"
-    else:
-        return next(iter(found.values()))
-    raise InputError(Diagnostic(problem, source=Source(source.name, "")))
+        raise InputError(Diagnostic(problem, source=place))
+    wanted = [start for name, start in found if entry in (None, name)]
+    if not wanted:
+        problem = f"holds no kernel called {shown(entry or '')}, only {names}"
+        hint = "the IR is that of another kernel: remove it, or give the one that belongs here"
+        raise MismatchError(Diagnostic(problem, source=place, hint=hint))
+    if len(wanted) > 1:
+        raise InputError(Diagnostic(f"holds several kernels: {names}", source=place))
+    return wanted[0]
 
 
 def _slots(source: Source, start: int) -> Iterator[_Slot]:
     text = source.text
-    aliases: dict[str, str] = {}
+    aliases: dict[str, str] | None = None
     for begin, end, marks in _parameters(source, start):
         match = _NAME.match(text, begin, end)
         if match is None:
@@ -110,7 +122,12 @@ def _slots(source: Source, start: int) -> Iterator[_Slot]:
         braces = [at for at in marks if text[at] == "{"]
         places = [at for at in marks if text[at] == "l"]
         stop = min([*braces, *places, end])
-        name = _location_name(text, places[-1], aliases) if places else None
+        location = _LOCATION.match(text, places[-1]) if places else None
+        name = location[1] and location[1][1:-1] if location else None
+        if location and location[2]:
+            if aliases is None:
+                aliases = {found[1]: found[2][1:-1] for found in _ALIAS.finditer(text)}
+            name = aliases.get(location[2])
         if name is None:
             written = (match[1] or match[2]).strip('"')
             name = "" if _AUTOMATIC.fullmatch(written) else written
@@ -149,23 +166,12 @@ def _unreadable(source: Source, begin: int, end: int) -> InputError:
     return InputError(Diagnostic(problem, source=source, span=Span(begin, end)))
 
 
-def _location_name(text: str, at: int, aliases: dict[str, str]) -> str | None:
-    """Return the name that a location holds, None for a place in a file or an unknown one."""
-    match = _LOCATION.match(text, at)
-    if match is None:
-        return None
-    if match[1]:
-        return match[1][1:-1]
-    if not aliases:
-        aliases.update({found[1]: found[2][1:-1] for found in _ALIAS.finditer(text)})
-    return aliases.get(match[2])
-
-
 # --- types ---------------------------------------------------------------------------------------
 
 _POINTER: Final = re.compile(r"!tt\.ptr<(.+?)(?:,\s*[0-9]+(?:\s*:\s*i32)?)?>", re.DOTALL)
 _DESCRIPTOR: Final = re.compile(
-    r"!(?:tt|ttg|ttng)\.tensordesc(_im2col)?<\s*(?:tensor<)?((?:[0-9]+x)+)(\w+)\b.*>", re.DOTALL
+    r"!(?:tt|ttg|ttng)\.tensordesc(_im2col)?<\s*(?:tensor<)?((?:[0-9]{1,18}x){1,16})(\w+)\b.*>",
+    re.DOTALL,
 )
 _MOST_STARS: Final = 64
 
@@ -219,9 +225,9 @@ def _hint(slot: _Slot, type_: Type) -> Hint | None:
     takes_hint = isinstance(type_, PointerType) or (
         isinstance(type_, ScalarType) and type_.scalar.is_integer
     )
-    if match is None or not takes_hint or int(match[1]) % _PROMISED or int(match[1]) == 0:
-        return None
-    return Hint.DIVISIBLE_BY_16
+    hint = Hint.DIVISIBLE_BY_16
+    divisor = int(match[1]) if match is not None and takes_hint else 0
+    return hint if divisor and divisor % hint.value == 0 else None
 
 
 def _take_descriptor(
@@ -250,7 +256,9 @@ def _take_descriptor(
 
 def _spelled(size: int) -> str:
     """Return what the IR calls an integer of ``size`` bytes."""
-    return f"i{8 * size}"
+    return next(
+        row.mlir for row in SCALARS.values() if row.kind is Kind.SIGNED and row.size == size
+    )
 
 
 # --- names ---------------------------------------------------------------------------------------

@@ -45,9 +45,10 @@ def arrange(variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
             continue  # there are no others
         other = named.setdefault(image.architecture, variant)
         if other is not variant:
-            problem = (
-                f"{_file(other)} and {_file(variant)} are both compiled for {image.architecture}"
-            )
+            names = f"{_file(other)} and {_file(variant)} are both"
+            if _file(other) == _file(variant):
+                names = f"two images of {_file(variant)} are"
+            problem = f"{names} compiled for {image.architecture}"
             raise UsageError(Diagnostic(problem, hint="give one image for each architecture"))
     ranked = sorted(named, key=lambda each: each.rank, reverse=True)
     return tuple(named[architecture] for architecture in ranked)

@@ -33,6 +33,8 @@ class Report(Struct, frozen=True):
 
     changed: tuple[str, ...]
     unchanged: tuple[str, ...]
+    stale: tuple[str, ...]
+    """Copies of images that the files before included and no file does any more."""
 
 
 class Differences(Struct, frozen=True):
@@ -67,15 +69,21 @@ def write(
     *,
     force: bool = False,
     depfile: Depfile | None = None,
+    inputs: Iterable[str | Path] = (),
 ) -> Report:
     """Write what changed to ``folder``, which is made if need be, and the depfile if one is given.
+
+    ``inputs`` are what the command reads, which no output may change.
 
     Raises ``OutputError`` if a file that launchgen did not make is in the way (unless ``force``)
     or if something cannot be written; then, and after an interrupt, everything is as before.
     """
     folder = Path(folder)
     changed = tuple(file for file in files.files if _on_disk(folder / file.name) != file.content)
+    read = frozenset(map(os.path.realpath, inputs))
+    _refuse_inputs(changed, folder, read)
     _refuse_foreign(changed, folder, force=force)
+    stale = _stale(changed, files, folder, read)
     items = [NewFile(folder / file.name, file.content, file.executable) for file in changed]
     if depfile is not None:
         outputs = (folder / file.name for file in files.files)
@@ -83,7 +91,8 @@ def write(
         items.append(NewFile(Path(depfile.path), depfile.content))
     replace_all(items)
     names = tuple(file.name for file in changed)
-    return Report(names, tuple(file.name for file in files.files if file.name not in names))
+    unchanged = tuple(file.name for file in files.files if file.name not in names)
+    return Report(names, unchanged, stale)
 
 
 def check(
@@ -223,6 +232,39 @@ def _extra(
         return is_image and bool(hashes) and _sha256(path) in hashes
 
     return tuple(name for name in banners if name not in expected and is_own(name))
+
+
+def _stale(
+    changed: Sequence[GeneratedFile],
+    files: GeneratedFiles,
+    folder: Path,
+    read: frozenset[str],
+) -> tuple[str, ...]:
+    """Return the copies that only the banners about to be replaced prove to be launchgen's."""
+    if not any(os.path.lexists(folder / file.name) for file in changed):
+        return ()
+    banners = _banners(folder)
+    replaced = {file.name for file in changed}
+    old = _copied({name: banner for name, banner in banners.items() if name in replaced})
+    kept = _copied({name: banner for name, banner in banners.items() if name not in replaced})
+    expected = {file.name for file in files.files}
+    return tuple(
+        name
+        for name in banners
+        if name not in expected
+        and (folder / name).suffix in _IMAGE_SUFFIXES
+        and os.path.realpath(folder / name) not in read
+        and _sha256(folder / name) in old - kept
+    )
+
+
+def _refuse_inputs(changed: Sequence[GeneratedFile], folder: Path, read: frozenset[str]) -> None:
+    found = [folder / file.name for file in changed]
+    same = [path for path in found if os.path.realpath(path) in read]
+    if same:
+        hint = "choose another folder with --out, or another --name"
+        problem = f"'{same[0]}' is an input of this command, and would be overwritten"
+        raise UsageError(Diagnostic(problem, hint=hint))
 
 
 def _refuse_foreign(files: Sequence[GeneratedFile], folder: Path, *, force: bool) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -248,6 +249,31 @@ def test_depfile_names_all_outputs_and_inputs(folder: Path, run: Run) -> None:
     inputs = right.replace("\\\n", " ").split()
     read = [kernel, kernel.with_suffix(".cubin"), kernel.with_suffix(".ttir")]
     assert inputs == sorted([*map(str, read), "add.sig"])
+
+
+def test_an_input_is_never_overwritten(folder: Path, run: Run) -> None:
+    meta = {"abi_version": 1, "entry_name": "k", "num_warps": 4, "args": []}
+    path = folder / "k.launch_metadata"
+    path.write_text(json.dumps(meta))
+    for force in ((), ("--force",)):
+        result = run("emit", path.name, "--no-image", "-a", "level0", "-o", ".", *force)
+        assert (result.code, result.out) == (2, b"")
+        assert "is an input of this command" in result.err
+    assert json.loads(path.read_text()) == meta
+
+
+def test_a_copy_that_no_file_includes_any_more_is_named(folder: Path, run: Run) -> None:
+    older = KERNELS.parent / "triton-3.6.0-sm80" / "matmul.cubin"
+    words = ["emit", str(KERNELS / "matmul.json"), "-a", "c", "-o", "out"]
+    assert run(*words, "--image", str(older)).code == 0
+    assert sorted(path.name for path in (folder / "out").glob("*.cubin")) == [
+        "matmul_kernel_sm_80.cubin",
+        "matmul_kernel_sm_90a.cubin",
+    ]
+    err = run(*words).err
+    assert "note: matmul_kernel_sm_80.cubin in out is no output any more" in err
+    assert "note: matmul_kernel_sm_90a.cubin in out is no output any more" in err
+    assert "no output any more" not in run(*words).err
 
 
 def test_foreign_files_need_force(folder: Path, run: Run) -> None:

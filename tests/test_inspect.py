@@ -133,3 +133,23 @@ def test_a_file_that_is_no_image_ends_with_3(
 def test_a_bad_signature_ends_with_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert folder
     assert "did you mean" in run(capsys, "add.json", "-s", "n: i31", expected=2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("@add_kernel", "@mul_kernel", "holds no kernel called 'add_kernel', only 'mul_kernel'"),
+        ("f32>", "f4E2M1>", "is none that a launcher passes"),
+        ("tt.func", "func", "there is no 'tt.func public'"),
+    ],
+)
+def test_an_ir_that_cannot_be_used_is_shown_beside_a_guess(
+    old: str, new: str, problem: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "add.ttir"
+    path.write_text(path.read_text().replace(old, new))
+    found = as_json(capsys, "add.json", expected=2)
+    (shown,) = found["images"][0]["kernels"]
+    assert shown["signature_is_guess"]
+    assert len(shown["parameters"]) == 7
+    assert any(problem in each for each in shown["problems"])

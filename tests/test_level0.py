@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from launchgen.diagnostics import (
     Source,
     UnsupportedError,
 )
-from launchgen.level0 import as_triton_metadata, read_level0, signature_text
+from launchgen.level0 import as_triton_metadata, read_arguments, read_level0
 from launchgen.metadata import LaunchMetadata, Overrides, launch_metadata, read_metadata
 from launchgen.signature import parse
 from launchgen.sources import read_kernel
@@ -64,7 +65,9 @@ def source(**changes: Any) -> Source:
 
 def signature(**changes: Any) -> str:
     text = source(**changes)
-    return signature_text(read_level0(text), text)
+    found = read_arguments(read_level0(text), text)
+    assert parse(str(found)) == found
+    return str(found)
 
 
 def launch(**changes: Any) -> LaunchMetadata:
@@ -74,7 +77,7 @@ def launch(**changes: Any) -> LaunchMetadata:
 
 def refusal(error: type[LaunchgenError], **changes: Any) -> str:
     def read() -> None:
-        parse(signature(**changes), name="args")
+        signature(**changes)
         launch(**changes)
 
     with pytest.raises(LaunchgenError) as caught:
@@ -148,6 +151,12 @@ def test_several_ctas_are_a_cluster_along_x_whatever_the_dims_say() -> None:
     assert (found.cluster, found.grid_counts_clusters) == ((4, 1, 1), True)
 
 
+def test_another_number_of_ctas_than_blocks_of_the_cluster_is_refused() -> None:
+    text = refusal(MetadataError, num_ctas=2, cluster_dims=[4, 1, 1])
+    assert "num_ctas is 2: the cluster is [4, 1, 1]" in text
+    assert launch(num_ctas=2, cluster_dims=[1, 1, 1]).cluster == (2, 1, 1)
+
+
 def test_a_preferred_cluster_is_kept_where_it_is_greater() -> None:
     assert launch().preferred_cluster is None
     assert launch(preferred_cluster_dims=[1, 1, 1]).preferred_cluster is None
@@ -172,14 +181,39 @@ def test_what_no_launcher_can_do_is_refused_by_name() -> None:
 
 def test_two_arguments_at_one_place_are_refused() -> None:
     twice = [{"name": name, "type": "i32", "index": 0} for name in ("a", "b")]
-    assert "index 0 of 'b'" in refusal(MetadataError, args=twice)
-    assert "index -1" in refusal(MetadataError, args=[{**twice[0], "index": -1}])
+    assert "'b' has index 0, as another" in refusal(MetadataError, args=twice)
+    assert "'a' has index -1, which is no place" in refusal(
+        MetadataError, args=[{**twice[0], "index": -1}]
+    )
     assert "index 99999999" in refusal(MetadataError, args=[{**twice[0], "index": 99999999}])
+    assert "index 0 is that of argument 'a'" in refusal(
+        MetadataError, args=twice[:1], constants={"0": 1024}
+    )
 
 
 def test_types_that_are_none_are_refused_with_a_caret() -> None:
     bad = [{"name": "f", "type": "Function(fn=1)", "index": 0}]
-    assert "error: args:1:4: " in refusal(SignatureError, args=bad)
+    assert "add.launch_metadata (args, type of 'f'):1:1: " in refusal(SignatureError, args=bad)
+
+
+@pytest.mark.parametrize(
+    "type_", ["", "i32, m: fp32", "*fp32, *fp32", "i32:16", "constexpr", "1024", "x: i32"]
+)
+def test_a_type_is_one_type_and_nothing_else(type_: str) -> None:
+    bad = [{"name": "f", "type": type_, "index": 0}]
+    assert "which is no type" in refusal(MetadataError, args=bad)
+
+
+def test_a_promise_that_no_type_takes_is_ignored() -> None:
+    half = [{"name": "a", "type": "fp32", "index": 0, "divisible_by": 16}]
+    assert signature(args=half, constants={}) == "a: fp32"
+    assert signature(args=[{**half[0], "type": "i32", "divisible_by": 8}], constants={}) == "a: i32"
+
+
+def test_a_far_constant_and_a_long_key_take_no_long_time() -> None:
+    begin = time.process_time()
+    assert signature(args=[], constants={"60000": 1, "9" * 5000: 2}).endswith(", 1")
+    assert time.process_time() - begin < 5
 
 
 def test_fields_of_a_wrong_type_name_their_place() -> None:
@@ -210,6 +244,9 @@ def test_without_an_image_both_scratch_parameters_are_passed(tmp_path: Path) -> 
     found = read_kernel(path, signature_text=None, no_image=True, target=CUDA)
     assert found.variants[0].metadata.hidden_scratch == 2
     assert found.notes == ()
+    chosen = Overrides(triton_version=(3, 4))
+    older = read_kernel(path, signature_text=None, no_image=True, target=CUDA, overrides=chosen)
+    assert older.variants[0].metadata.hidden_scratch is None
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -263,3 +300,16 @@ def test_it_describes_one_image_and_not_several(
     words = ["emit", str(ADD.json), "--image", str(other.cubin), "-a", "level0"]
     assert main([*words, "-o", str(tmp_path)]) == 2
     assert "'level0' describes one image" in capsys.readouterr().err
+
+
+def test_a_cluster_that_it_cannot_say_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = Kernel("triton-3.4.0-sm90", "matmul_cluster")
+    raw = json.loads(kernel.json.read_text())
+    shutil.copy(kernel.cubin, tmp_path / "k.cubin")
+    (tmp_path / "k.json").write_text(json.dumps({**raw, "cluster_dims": [1, 2, 1]}))
+    words = ["emit", str(tmp_path / "k.json"), "-s", kernel.signature, "-o", str(tmp_path / "o")]
+    assert main([*words, "-a", "level0"]) == 2
+    assert "a cluster that the grid counts and that is not along x" in capsys.readouterr().err
+    assert main([*words, "-a", "c"]) == 0

@@ -29,11 +29,13 @@ from launchgen.metadata import LaunchMetadata, Overrides
 from launchgen.signature import parse
 from launchgen.sources import Image, KernelSource, read_kernel
 from launchgen.targets import TARGETS
+from tests.made_image import make_cubin, make_fatbin
 from tests.zoo import KERNELS, ZOO, Kernel
 
 ADD = Kernel("triton-3.6.0-sm90", "add")
 SIGNATURE = "x: *fp32, y: *fp32, out: *fp32, n: i32, alpha: fp32, BLOCK: constexpr"
 WARPS = Overrides(num_warps=4)
+PLAIN = Overrides(shared=0, triton_version=(3, 2))
 BARE = Overrides(num_warps=4, entry="add_kernel", triton_version=(3, 6))
 
 
@@ -162,12 +164,12 @@ def test_an_image_stands_for_the_cache_entry_that_it_lies_in(
 def test_the_image_decides_how_many_hidden_parameters_there_are(lonely: Path) -> None:
     source = read(lonely)
     assert launch(source).hidden_scratch == 2
-    assert "last 2 parameters are taken for scratch memory" in " ".join(source.notes)
+    assert "last two parameters are taken for scratch memory" in " ".join(source.notes)
 
 
 def test_a_release_that_the_image_contradicts_is_refused(lonely: Path) -> None:
     text = refusal(MismatchError, lonely, overrides=replace(BARE, triton_version=(3, 4)))
-    assert "--triton-version 3.6 fits" in text
+    assert "--triton-version 3.5 fits" in text
 
 
 def test_a_signature_alone_gives_a_launcher_without_an_image() -> None:
@@ -186,7 +188,7 @@ def test_an_image_from_an_option_takes_the_json_of_its_name(
 
 
 def test_an_image_from_an_option_stands_in_for_one_that_is_missing(
-    entry: Path, image: Path, tmp_path: Path
+    entry: Path, image: Path, ir: Path, tmp_path: Path
 ) -> None:
     elsewhere = tmp_path / "elsewhere.cubin"
     image.rename(elsewhere)
@@ -194,7 +196,13 @@ def test_an_image_from_an_option_stands_in_for_one_that_is_missing(
     found = embedded(source)
     assert found is not None
     assert found.name == "elsewhere.cubin"
-    assert source.inputs == (file(entry), file(elsewhere))
+    assert source.inputs == (file(entry), file(elsewhere), file(ir))
+    # KERNEL's own IR is that of an image that stands in for KERNEL's.
+    assert read(entry, images=(elsewhere,), signature_text=None).origin == "from add.ttir"
+    wrong = SIGNATURE.replace("n: i32", "n: fp32")
+    assert "is i32 in the kernel's IR" in refusal(
+        MismatchError, entry, images=(elsewhere,), signature_text=wrong
+    )
 
 
 def test_the_image_beside_kernel_may_be_named_again(entry: Path, image: Path) -> None:
@@ -375,8 +383,10 @@ def test_a_name_that_is_no_identifier_is_refused(entry: Path, name: str) -> None
     raw = json.loads(entry.read_text())
     entry.write_text(json.dumps({**raw, "name": name or "é"}))
     (entry.parent / "add.cubin").unlink()
+    (entry.parent / "add.ttir").unlink()
     if name.isprintable():
-        assert "--name add" in refusal(UsageError, entry, no_image=True)
+        given = {"signature_text": SIGNATURE, "no_image": True}
+        assert "--name add" in refusal(UsageError, entry, **given)
 
 
 def test_a_launcher_without_any_name_asks_for_one() -> None:
@@ -431,6 +441,107 @@ def test_name7_given_metadata_is_that_of_every_image(entry: Path, image: Path) -
     source = read(images=(image, OLD_ADD.cubin), metadata=entry)
     assert file(entry) in source.inputs
     assert file(OLD_ADD.json) not in source.inputs
+
+
+MATMUL = Kernel("triton-3.6.0-sm90", "matmul")
+OLD_MATMUL = Kernel("triton-3.6.0-sm80", "matmul")
+
+
+def copied(kernel: Kernel, folder: Path, *suffixes: str, name: str | None = None) -> Path:
+    """Copy some of a kernel's files, and return the image's path there."""
+    folder.mkdir(exist_ok=True)
+    for suffix in suffixes:
+        shutil.copy(kernel.json.with_suffix(suffix), folder / f"{name or kernel.name}{suffix}")
+    return folder / f"{name or kernel.name}.cubin"
+
+
+def test_an_image_as_kernel_lends_the_metadata_beside_it(tmp_path: Path) -> None:
+    lonely = copied(OLD_MATMUL, tmp_path / "old", ".cubin")
+    source = read(MATMUL.cubin, images=(lonely,), signature_text=None)
+    assert [each.metadata.shared for each in source.variants] == [65536, 65536]
+    (note,) = (each for each in source.notes if "is compiled for sm_80" in each)
+    assert "is launched as metadata for capability 9.0 says" in note
+
+
+def test_kernels_own_metadata_wins_over_what_lies_beside_it(tmp_path: Path) -> None:
+    copied(MATMUL, tmp_path, ".json", ".cubin")
+    written = tmp_path / "matmul.launch_metadata"
+    fields = {"abi_version": 1, "entry_name": "matmul_kernel", "num_warps": 8}
+    written.write_text(json.dumps({**fields, "shared_mem": 81920, "args": []}))
+    source = read(written, signature_text=MATMUL.signature)
+    assert launch(source).shared == 81920
+    assert file(tmp_path / "matmul.json") not in source.inputs
+
+
+def test_a_signature_comes_from_whichever_image_has_one(tmp_path: Path) -> None:
+    first = copied(ADD, tmp_path, ".json", ".cubin", name="a")
+    second = copied(OLD_ADD, tmp_path, ".json", ".cubin", ".ttir", name="b")
+    source = read(first, images=(second,), signature_text=None)
+    assert source.origin == "from b.ttir"
+    assert str(source.signature).startswith("x_ptr: *fp32, ")
+
+
+def test_metadata_of_another_compilation_is_refused(tmp_path: Path) -> None:
+    copied(MATMUL, tmp_path, ".cubin", ".ttir")
+    shutil.copy(OLD_MATMUL.json, tmp_path / "matmul.json")
+    text = refusal(MismatchError, tmp_path / "matmul.json", signature_text=None)
+    assert "is compiled for sm_90a, but the launch metadata beside it" in text
+    assert "for capability 8.0" in text
+    # Given for it by name, it is taken, and noted.
+    chosen = {"metadata": tmp_path / "matmul.json", "signature_text": None}
+    assert any("capability 8.0" in note for note in read(tmp_path / "matmul.cubin", **chosen).notes)
+
+
+@pytest.mark.parametrize("text", ["{}", '{"hash": "x", "debug": false}'])
+def test_json_that_is_no_metadata_is_refused(entry: Path, text: str) -> None:
+    entry.write_text(text)
+    assert "holds no field of launch metadata" in refusal(MetadataError, entry)
+
+
+@pytest.mark.parametrize("missing", ["abi_version", "entry_name"])
+def test_half_of_metas_metadata_is_refused(entry: Path, missing: str) -> None:
+    written = {"abi_version": 1, "entry_name": "add_kernel", "num_warps": 4, "shared_mem": 64}
+    del written[missing]
+    entry.write_text(json.dumps(written))
+    assert f"missing required field {missing}" in refusal(InputError, entry)
+
+
+def test_shared_memory_that_nobody_gives_is_noted(entry: Path) -> None:
+    raw = json.loads(entry.read_text())
+    del raw["shared"]
+    entry.write_text(json.dumps(raw))
+    assert any("--shared" in note for note in read(entry).notes)
+
+
+def test_a_handle_does_not_say_of_which_of_several_images_it_is(tmp_path: Path) -> None:
+    fatbin = Path(__file__).parent / "images" / "fatbinary13.0-none.fatbin"
+    chosen = Overrides(num_warps=1, shared=0)
+    (one,) = read(fatbin, no_image=True, overrides=chosen, signature_text=None).variants
+    assert one.image is None
+    blocks = [
+        make_cubin("k", [(8, True)], capability=10 * each, block=32 * each) for each in (8, 9)
+    ]
+    both = tmp_path / "both.fatbin"
+    both.write_bytes(make_fatbin(blocks))
+    text = refusal(UsageError, both, no_image=True, signature_text="x: *i8", overrides=PLAIN)
+    assert "need different launches, and a handle does not say which it is of" in text
+
+
+def test_names_that_the_banner_cannot_tell_apart_are_noted(entry: Path) -> None:
+    (note,) = read(entry, images=(OLD_ADD.cubin,)).notes
+    assert "several inputs are called add.json or add.cubin or add.ttir" in note
+
+
+def test_the_same_image_twice_is_one(entry: Path, image: Path) -> None:
+    assert len(read(entry, images=(image, image)).variants) == 1
+    other = OLD_ADD.cubin
+    assert len(read(entry, images=(other, other)).variants) == 2
+
+
+def test_images_that_were_compiled_with_other_hints_are_refused(tmp_path: Path) -> None:
+    div16 = Kernel("triton-3.6.0-sm90", "add_div16")
+    text = refusal(MismatchError, div16.json, images=(OLD_ADD.cubin,), signature_text=None)
+    assert "'x_ptr' was compiled with the hint ':16', but without a hint in" in text
 
 
 def test_each_image_is_checked(entry: Path, tmp_path: Path) -> None:

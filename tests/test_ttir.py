@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import time
 
 import pytest
 
 from launchgen.abi import slots
-from launchgen.diagnostics import InputError, LaunchgenError, Source, UnsupportedError
+from launchgen.diagnostics import (
+    InputError,
+    LaunchgenError,
+    MismatchError,
+    Source,
+    UnsupportedError,
+)
 from launchgen.metadata import Overrides, launch_metadata, read_metadata
 from launchgen.scalars import SCALARS
 from launchgen.signature import Signature, parse
@@ -168,7 +176,10 @@ def test_the_entry_chooses_one_of_several_kernels() -> None:
     text = header("%a: i32") + header("%b: i64").replace("@k", "@other")
     assert str(infer(text, "other")) == "b: i64"
     assert "several kernels: 'k', 'other'" in refused(InputError, text)
-    assert "no kernel called 'third', only 'k', 'other'" in refused(InputError, text, "third")
+    assert "no kernel called 'third', only 'k', 'other'" in refused(MismatchError, text, "third")
+    assert "several kernels" in refused(InputError, text.replace("@other", "@k"), "k")
+    commented = text + "// tt.func public @k(%c: i8)\n"
+    assert str(infer(commented, "k")) == "a: i32"
 
 
 def test_a_private_function_is_no_kernel() -> None:
@@ -205,8 +216,23 @@ def test_a_header_that_cannot_be_read_is_refused_where_it_breaks(text: str) -> N
     assert "cannot be read here" in refused(InputError, text)
 
 
-def test_a_long_text_takes_no_long_time() -> None:
-    many = header(", ".join(f"%a{i}: i32" for i in range(5000)))
-    assert len(infer(many).arguments) == 5000
-    refused(InputError, "tt.func public @k(" + "(" * 200_000)
-    refused(InputError, "tt.func public @k(" + "%a: !tt.ptr<" * 100_000)
+LONG = {
+    "brackets": "tt.func public @k(" + "(" * 200_000,
+    "pointers": "tt.func public @k(" + "%a: !tt.ptr<" * 100_000,
+    "a string": 'tt.func public @k("' + '\\"' * 200_000,
+    "strings": "tt.func public @k(" + '"\n' * 200_000,
+    "aliases": header(", ".join(f"%a{i}: i32 loc(#l{i})" for i in range(3000)))
+    + "#loc = loc(unknown)\n" * 200_000,
+    "a type": header("%a: !tt.ptr<" + "f32, " * 100_000 + ">"),
+    "digits": header(f"%a: !tt.tensordesc<tensor<{'9' * 5000}x4xf32>>"),
+    "arguments": header(", ".join(f'%a{i}: i32 loc("x")' for i in range(20_000))),
+    "functions": "tt.func public @k(\n" * 100_000,
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_a_long_text_takes_no_long_time(text: str) -> None:
+    begin = time.process_time()
+    with contextlib.suppress(LaunchgenError):
+        slots(infer(text), launch_metadata(None, Overrides(num_warps=1), target=CUDA), target=CUDA)
+    assert time.process_time() - begin < 5

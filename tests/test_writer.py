@@ -69,7 +69,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 def test_write_makes_folders_and_reports_what_changed(tmp_path: Path) -> None:
     report = writer.write(generated(k_h=source(), k_c=source("a")), tmp_path / "a" / "b")
-    assert report == writer.Report(changed=("k.h", "k.c"), unchanged=())
+    assert report == writer.Report(changed=("k.h", "k.c"), unchanged=(), stale=())
     assert tree(tmp_path / "a" / "b") == {"k.h": source(), "k.c": source("a")}
 
 
@@ -79,7 +79,7 @@ def test_only_what_changed_is_touched(tmp_path: Path) -> None:
         os.utime(tmp_path / name, ns=(1, 1))
     inode = (tmp_path / "k.h").stat().st_ino
     report = writer.write(generated(k_h=source(), k_c=source("b")), tmp_path)
-    assert report == writer.Report(changed=("k.c",), unchanged=("k.h",))
+    assert report == writer.Report(changed=("k.c",), unchanged=("k.h",), stale=())
     assert (tmp_path / "k.h").stat().st_mtime_ns == 1
     assert (tmp_path / "k.h").stat().st_ino == inode
     assert (tmp_path / "k.c").stat().st_mtime_ns != 1
