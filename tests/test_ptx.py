@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from launchgen.diagnostics import ImageError
 from launchgen.image import Entry, read_cubin
+from launchgen.images import read_images
 from launchgen.ptx import read_ptx
 from tests.images.make import retarget
 
@@ -177,3 +178,11 @@ def test_damage_is_nothing_but_an_image_error(text: str, edits: list[tuple[int, 
         text = text[:at] + new + text[at + size :]
     with contextlib.suppress(ImageError):
         read_ptx(text)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_image() -> None:
+    text = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n"
+    (found,) = read_images(b"\xef\xbb\xbf" + text + b"\0")
+    assert found.data == text
+    with pytest.raises(ImageError, match="a zero byte in the middle"):
+        read_images(text + b"\0\0more")
