@@ -554,29 +554,30 @@ static const lg_loaded *lg_lookup(const lg_state *state, const void *context, in
     return NULL;
 }
 
-/* Finds the best image that the device runs. */
+/* Finds the best image that the device runs; NULL is a failure, of which `status` tells. */
 LG_COLD
-static int lg_choose(const lg_kernel *kernel, int device, const lg_variant **variant)
+static const lg_variant *lg_choose(const lg_kernel *kernel, int device, int *status)
 {
     int major = 0;
     int minor = 0;
-    int status = lg_cuda.device_attribute(&major, LG_DEVICE_CAPABILITY_MAJOR, device);
-    if (status == LG_SUCCESS)
-        status = lg_cuda.device_attribute(&minor, LG_DEVICE_CAPABILITY_MINOR, device);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel->name, "cuDeviceGetAttribute", status, "");
+    *status = lg_cuda.device_attribute(&major, LG_DEVICE_CAPABILITY_MAJOR, device);
+    if (*status == LG_SUCCESS)
+        *status = lg_cuda.device_attribute(&minor, LG_DEVICE_CAPABILITY_MINOR, device);
+    if (*status != LG_SUCCESS) {
+        (void)lg_driver_failed(kernel->name, "cuDeviceGetAttribute", *status, "");
+        return NULL;
+    }
     const int capability = 10 * major + minor;
     for (uint32_t i = 0; i < kernel->choice_count; i++) {
         const lg_choice *choice = &kernel->choices[i];
-        if (choice->first <= capability && capability <= choice->last) {
-            *variant = choice->variant;
-            return LG_SUCCESS;
-        }
+        if (choice->first <= capability && capability <= choice->last)
+            return choice->variant;
     }
-    return lg_refuse(LG_ERROR_NO_BINARY_FOR_GPU,
-                     "%s: no image fits device %d of capability %d.%d; at hand %s %s",
-                     kernel->name, device, major, minor, kernel->variant_count == 1 ? "is" : "are",
-                     kernel->architectures);
+    *status = lg_refuse(LG_ERROR_NO_BINARY_FOR_GPU,
+                        "%s: no image fits device %d of capability %d.%d; at hand %s %s",
+                        kernel->name, device, major, minor,
+                        kernel->variant_count == 1 ? "is" : "are", kernel->architectures);
+    return NULL;
 }
 
 LG_COLD
@@ -635,10 +636,10 @@ static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context,
                         const lg_loaded **loaded)
 {
     const int libraries = lg_cuda.library_load != NULL;
-    const lg_variant *variant = NULL;
     void *function = NULL;
-    int status = lg_choose(kernel, device, &variant);
-    if (status != LG_SUCCESS)
+    int status = LG_SUCCESS;
+    const lg_variant *variant = lg_choose(kernel, device, &status);
+    if (variant == NULL)
         return status;
     lg_node *node = (lg_node *)calloc(1, sizeof *node);
     if (node == NULL)
