@@ -8,6 +8,7 @@ types and hints are in Triton's IR (``ir_agreement.py``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -245,7 +246,11 @@ def check_launch(metadata: LaunchMetadata, entry: Entry, *, place: str) -> None:
             f"image needs {dimensions_text(entry.cluster)}"
         )
         wanted = ",".join(map(str, entry.cluster))
-        cause = f"--cluster {wanted} says it; num_ctas of a Triton kernel is their product"
+        blocks = math.prod(entry.cluster)
+        cause = (
+            f"--num-ctas {blocks} says it of Triton's kernels, --cluster {wanted} where the grid "
+            "counts blocks"
+        )
         found.append(Diagnostic(problem, source=source, hint=cause))
     if found:
         raise MismatchError(*found)

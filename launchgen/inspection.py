@@ -5,23 +5,32 @@ Nothing is refused here that can be shown: a disagreement is part of the answer.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from launchgen.abi import slots
+from launchgen.abi import Slot, slots
 from launchgen.agreement import check_launch
 from launchgen.architecture import Architecture
-from launchgen.diagnostics import Diagnostic, LaunchgenError, MismatchError
+from launchgen.diagnostics import Diagnostic, LaunchgenError
 from launchgen.image import Entry
 from launchgen.images import CompiledImage
 from launchgen.kernel_files import choose_files
 from launchgen.metadata import Overrides
 from launchgen.notation import Signature, unhinted_pointers
 from launchgen.pairing import Row, pair
-from launchgen.readings import Candidate, Reading, choose_entry, launch, read_files
-from launchgen.signatures import Found, compare_ir, infer, settle, without_description
+from launchgen.readings import (
+    Candidate,
+    Reading,
+    check_architecture,
+    choose_entry,
+    launch,
+    read_files,
+)
+from launchgen.signatures import Description, Found, compare, describe, infer, settle
 from launchgen.targets import Target
 
 _ANY_WARPS = 1
@@ -80,16 +89,16 @@ def inspect(
     reading = read_files(files)
     overrides = Overrides(entry=entry)
     images = []
-    notes: list[str | None] = []
+    notes: list[str] = []
     for image in reading.images:
         kernels = []
         for each in _entries(reading, image, overrides, is_given=signature is not None):
             candidate = _candidate(reading, image, each, target)
-            kernel, note = _kernel(candidate, each, given=signature, target=target)
+            kernel, further = _kernel(candidate, each, given=signature, target=target)
             kernels.append(kernel)
-            notes.append(note)
+            notes += further
         images.append(InspectedImage(image.facts.architecture, tuple(kernels)))
-    return Inspection(reading.place, tuple(images), tuple(filter(None, dict.fromkeys(notes))))
+    return Inspection(reading.place, tuple(images), tuple(dict.fromkeys(notes)))
 
 
 def _entries(
@@ -110,39 +119,52 @@ def _candidate(reading: Reading, image: CompiledImage, entry: Entry, target: Tar
     return Candidate(reading, image, entry, metadata)
 
 
+def _problems(check: Callable[[], object]) -> tuple[Diagnostic, ...]:
+    """Return what a check refuses; nothing is where all can be shown."""
+    try:
+        check()
+    except LaunchgenError as error:
+        return error.diagnostics
+    return ()
+
+
 def _kernel(
     candidate: Candidate, entry: Entry, *, given: Signature | None, target: Target
-) -> tuple[InspectedKernel, str | None]:
-    """Return the kernel, and a note on what could not be compared."""
+) -> tuple[InspectedKernel, list[str]]:
+    """Return the kernel, and notes on what could not be compared."""
     problems: list[Diagnostic] = []
+    described: tuple[Description, ...] = ()
+    found = None if given is None else Found(given, "")
     try:
-        found = infer(candidate) if given is None else Found(given, "")
+        described = describe(candidate)
+        found = found or infer(candidate, described)
     except LaunchgenError as error:
         problems += error.diagnostics
-        found = infer(without_description(candidate))
+        found = found or infer(candidate, ())
     metadata = candidate.metadata
     if found.is_guess:
         metadata = replace(metadata, tensor_descriptors=())
-    note = None
+    notes: list[str] = []
+    listed: tuple[Slot, ...] = ()
     try:
         metadata = settle(candidate, found, target=target)
-        if not problems:
-            note = compare_ir(candidate, found, metadata, target=target)
-    except MismatchError as error:
+        notes += compare(found, described, metadata, target=target)
+    except LaunchgenError as error:
         problems += error.diagnostics
-    raw = candidate.reading.raw
-    if raw is not None and raw.num_warps is not None:
-        try:
-            check_launch(metadata, entry, place=candidate.reading.place)
-        except MismatchError as error:
-            problems += error.diagnostics
+    with contextlib.suppress(LaunchgenError):  # one of the problems already
+        listed = slots(found.signature, metadata, target=target)
+    reading, image = candidate.reading, candidate.image
+    if image is not None:
+        problems += _problems(lambda: check_architecture(reading, image))
+    if reading.raw is not None and reading.raw.num_warps is not None:
+        problems += _problems(lambda: check_launch(metadata, entry, place=reading.place))
     kernel = InspectedKernel(
         entry=entry,
         signature=found.signature,
         origin=found.origin,
         is_guess=found.is_guess,
-        rows=pair(slots(found.signature, metadata, target=target), entry.parameters),
+        rows=pair(listed, entry.parameters),
         problems=tuple(problems),
         unhinted=unhinted_pointers(found.signature),
     )
-    return kernel, note
+    return kernel, notes

@@ -1,14 +1,13 @@
-"""Whether a signature agrees with Triton's IR of the kernel: types, hints and order.
+"""Whether a signature agrees with what lies beside the image: types, hints and order.
 
-The image has sizes alone; the IR beside it tells ``i32`` from ``fp32`` and knows which promises the
-kernel was compiled with.  Signedness it does not know.
+The image has sizes alone; Triton's IR and Meta's metadata tell ``i32`` from ``fp32`` and know which
+promises the kernel was compiled with.  The IR does not know signedness.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from launchgen.abi import Slot, is_hidden, slot_text
 from launchgen.diagnostics import Diagnostic, MismatchError, Source
@@ -32,24 +31,26 @@ def check_ir(
     signature: Signature,
     ir_slots: tuple[Slot, ...],
     ir: Signature,
+    owners: tuple[str, ...],
 ) -> None:
-    """Raise MismatchError where Triton's IR has other types, promises or names.
+    """Raise MismatchError where a description of the kernel has other types, promises or names.
 
     Signedness may differ, and a hint that the kernel was not compiled with: a caller may promise
-    more than is needed.  So may names, unless one stands for another argument in the IR.
+    more than is needed.  So may names, unless one stands for another argument there.
     """
-    ours, theirs = _typed(slots, signature), _typed(ir_slots, ir)
+    ours = _typed(slots, signature, tuple(each.name for each in signature.arguments))
+    theirs = _typed(ir_slots, ir, owners)
     place = Source(ir.source.name, "")
     if len(ours) != len(theirs):
         raise MismatchError(
             Diagnostic(
-                f"the signature has {len(ours)} parameters, the kernel's IR {len(theirs)}",
+                f"describes {len(theirs)} parameters, and the signature has {len(ours)}",
                 source=place,
-                details=(f"in {ir.source.name}: {ir}",),
-                hint="without --signature the IR's own is taken",
+                details=(f"it describes: {ir}",),
+                hint="without --signature what it describes is taken",
             )
         )
-    names = frozenset(name for typed in theirs for name in (typed.name, _unnumbered(typed.name)))
+    names = frozenset(typed.name for typed in theirs)
     found = [
         Diagnostic(problem, source=place, hint=hint)
         for own, other in zip(ours, theirs, strict=True)
@@ -63,40 +64,29 @@ def _differences(own: _Typed, other: _Typed, names: frozenset[str]) -> Iterator[
     """Yield each problem with a slot, and what to do about it."""
     who = slot_text(own.slot)
     if own.type != other.type:
-        problem = f"{who} is {other.slot.type} in the kernel's IR"
+        problem = f"{who} is {other.slot.type} there"
         yield problem, f"declare '{own.slot.label}' as {' or '.join(_spellings(other.type))}"
     if other.hint is not None and own.hint is not other.hint:
         problem = f"{who} lacks the hint ':{other.hint.value}' that the kernel was compiled with"
         hint = f"a value without that property gives wrong results: add ':{other.hint.value}'"
         yield problem, hint
-    is_same = own.name in (other.name, _unnumbered(other.name))
-    if own.name and own.name in names and not is_same:
-        problem = f"{who} stands where the kernel's IR has '{other.slot.label}'"
+    if own.name and own.name != other.name and own.name in names:
+        problem = f"{who} stands in the place of '{other.slot.label}'"
         yield problem, "arguments stand in the order in which the kernel takes them"
 
 
-def _typed(slots: tuple[Slot, ...], signature: Signature) -> list[_Typed]:
+def _typed(slots: tuple[Slot, ...], signature: Signature, owners: tuple[str, ...]) -> list[_Typed]:
     by_path = {leaf.path: leaf.argument for leaf in leaves(signature)}
     return [
         _Typed(
             slot=slot,
             type=_ir_type(slot.type),
             hint=by_path[slot.path].hint,
-            name=signature.arguments[slot.path[0]].name,
+            name=owners[slot.path[0]],
         )
         for slot in slots
         if not is_hidden(slot)
     ]
-
-
-# The IR repeats the name of a tuple for its elements, which are numbered when it is read.
-_NUMBER: Final = re.compile(r"(?:_[0-9]+)+", re.ASCII)
-
-
-def _unnumbered(name: str) -> str:
-    """Return the name of the tuple whose element this may be."""
-    numbers = [match for match in _NUMBER.finditer(name) if match.end() == len(name)]
-    return name[: numbers[0].start()] if numbers else name
 
 
 def _spellings(type_: str) -> list[str]:

@@ -143,7 +143,8 @@ def _refuse_missing_image(image: Path) -> NoReturn:
     raise input_error(
         image,
         f"no such file, but the image is looked for beside the metadata; there is only {names}",
-        "--image FILE names another, --no-image makes a launcher that takes a function handle",
+        "with emit, --image FILE names another, and --no-image makes a launcher that takes a "
+        "function handle",
     )
 
 

@@ -10,6 +10,7 @@ its ``launch.h`` makes of each field.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -61,7 +62,7 @@ class Level0(Struct, frozen=True):
     profile_scratch_size: int | None = None
     profile_scratch_align: int | None = None
     tmem_size: int | None = None
-    args: tuple[Level0Argument, ...] = ()
+    args: tuple[Level0Argument, ...] | None = None
     constants: dict[str, Any] = {}
     """By the index of the source argument, as text; of an element of a tuple, ``(0, 1)``."""
     tensordesc_meta: tuple[TensorDescriptorMeta, ...] = ()
@@ -112,9 +113,15 @@ def read_arguments(level0: Level0, source: Source) -> Signature:
 
     Raises SignatureError for a type that is none, MetadataError for two arguments at one place.
     """
-    names = argument_names([argument.name for argument in level0.args])
+    arguments = level0.args or ()
+    written_names = Counter(argument.name for argument in arguments)
+    name, times = next(iter(written_names.most_common(1)), ("", 1))
+    if times > 1:
+        problem = f"args: {times} arguments are called {shown(name)}"
+        raise MetadataError(Diagnostic(problem, source=Source(source.name, "")))
+    names = argument_names(list(written_names))
     found: dict[int, Argument] = {}
-    for written, name in zip(level0.args, names, strict=True):
+    for written, name in zip(arguments, names, strict=True):
         if not 0 <= written.index < _MOST_ARGUMENTS:
             raise _misplaced(written, source, "which is no place in a call")
         if written.index in found:
@@ -131,21 +138,22 @@ def read_arguments(level0: Level0, source: Source) -> Signature:
     return Signature(tuple(found.get(index, unknown) for index in range(last + 1)), source)
 
 
-_MOST_ARGUMENTS: Final = 65_536
+_MOST_ARGUMENTS: Final = 4_096
+"""Far more than any kernel has; the place of one decides how many stand before it."""
 
 
 def _misplaced(written: Level0Argument, source: Source, problem: str) -> MetadataError:
-    text = f"args: '{written.name}' has index {written.index}, {problem}"
+    text = f"args: {shown(written.name)} has index {written.index}, {problem}"
     return MetadataError(Diagnostic(text, source=Source(source.name, "")))
 
 
 def _argument(written: Level0Argument, name: str, source: Source) -> Argument:
     # Triton writes a tuple as Python's, its types as strings.
     text = written.type.replace("'", "").replace('"', "")
-    parsed = parse(text, name=f"{source.name} (args, type of '{written.name}')").arguments
+    parsed = parse(text, name=f"{source.name} (args, type of {shown(written.name)})").arguments
     plain = len(parsed) == 1 and parsed[0].hint is None and not parsed[0].name
     if not plain or isinstance(parsed[0].type, Constant):
-        problem = f"args: '{written.name}' has type {shown(written.type)}, which is no type"
+        problem = f"args: {shown(written.name)} has type {shown(written.type)}, which is no type"
         raise MetadataError(Diagnostic(problem, source=Source(source.name, "")))
     type_ = parsed[0].type
     hint = Hint.DIVISIBLE_BY_16

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import keyword
 import re
-from collections.abc import Iterable
+from collections.abc import Container
 from typing import Final
 
 PREFIX_INTERNAL: Final = "lg_"
@@ -124,17 +124,15 @@ def is_reserved_in_python(name: str) -> bool:
     return keyword.iskeyword(name)
 
 
-def free_c_name(name: str, *, taken: Iterable[str]) -> CIdentifier:
+def free_c_name(name: str, *, taken: Container[str]) -> CIdentifier:
     """Return ``name`` with underscores appended until neither C nor ``taken`` uses it."""
-    used = frozenset(taken)
-    while is_reserved_in_c(name) or name in used:
+    while is_reserved_in_c(name) or name in taken:
         name += "_"
     return CIdentifier(name)
 
 
-def free_python_name(name: str, *, taken: Iterable[str]) -> CIdentifier:
+def free_python_name(name: str, *, taken: Container[str]) -> CIdentifier:
     """Return ``name`` with underscores appended until neither Python nor ``taken`` uses it."""
-    used = frozenset(taken)
-    while is_reserved_in_python(name) or name in used:
+    while is_reserved_in_python(name) or name in taken:
         name += "_"
     return CIdentifier(name)

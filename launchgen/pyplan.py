@@ -137,6 +137,9 @@ def _own_keywords(own: tuple[str, ...]) -> Iterator[PlanKeyword]:
 def _keywords(signature: Signature) -> Iterator[PlanKeyword]:
     taken = set(_OWN)
     constants = [isinstance(argument.type, Constant) for argument in signature.arguments]
+    trailing = len(constants)
+    while trailing and constants[trailing - 1]:
+        trailing -= 1
     for index, (name, argument) in enumerate(
         zip(signature.names, signature.arguments, strict=True)
     ):
@@ -146,7 +149,7 @@ def _keywords(signature: Signature) -> Iterator[PlanKeyword]:
             name=free,
             hint=_stub_type(argument),
             is_constant=constants[index],
-            is_trailing=all(constants[index:]),
+            is_trailing=index >= trailing,
         )
 
 

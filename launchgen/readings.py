@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -129,19 +130,48 @@ def candidates(reading: Reading, overrides: Overrides, *, target: Target) -> tup
             # Meta's Triton has both, and its metadata no version.
             metadata = replace(metadata, hidden_scratch=MOST_HIDDEN)
         return (Candidate(reading, None, None, metadata),)
-    found = []
-    for image in reading.images:
-        _check_architecture(reading, image)
-        entry = choose_entry(reading, image, overrides)
-        found.append(
-            Candidate(
-                reading, image, entry, launch(reading, overrides, (image, entry), target=target)
+    return tuple(
+        candidate(reading, image, choose_entry(reading, image, overrides), overrides, target)
+        for image in reading.images
+    )
+
+
+def candidate(
+    reading: Reading, image: CompiledImage, entry: Entry, overrides: Overrides, target: Target
+) -> Candidate:
+    """Return one kernel of an image with the launch that its files describe.
+
+    Raises MismatchError for metadata of another compilation.
+    """
+    check_architecture(reading, image)
+    _check_cluster(reading, entry, overrides)
+    metadata = launch(reading, overrides, (image, entry), target=target)
+    return Candidate(reading, image, entry, metadata)
+
+
+def is_cluster_compiled(reading: Reading, overrides: Overrides) -> bool:
+    """Return whether nothing but the image says in which clusters the kernel is launched."""
+    written = None if reading.raw is None else reading.raw.num_ctas
+    return written is None and overrides.num_ctas is None and overrides.cluster is None
+
+
+def _check_cluster(reading: Reading, entry: Entry, overrides: Overrides) -> None:
+    """Refuse to guess what the grid of Triton's kernel counts."""
+    size = math.prod(entry.cluster or (1,))
+    version = overrides.triton_version or (reading.raw and reading.raw.triton_version)
+    is_triton = version is not None or reading.ir is not None
+    if size > 1 and is_triton and is_cluster_compiled(reading, overrides):
+        dimensions = ",".join(map(str, entry.cluster or ()))
+        raise UsageError(
+            Diagnostic(
+                f"is compiled for clusters of {size} blocks, and nothing says what the grid counts",
+                source=Source(reading.place, ""),
+                hint=f"--num-ctas {size}: clusters, as Triton does; --cluster {dimensions}: blocks",
             )
         )
-    return tuple(found)
 
 
-def _check_architecture(reading: Reading, image: CompiledImage) -> None:
+def check_architecture(reading: Reading, image: CompiledImage) -> None:
     """Refuse an entry of the cache whose metadata is that of another compilation.
 
     Metadata that was given for several images, or for one elsewhere, may be meant to fit.
@@ -155,7 +185,7 @@ def _check_architecture(reading: Reading, image: CompiledImage) -> None:
                 f"is compiled for {compiled}, but the launch metadata beside it, {place}, for "
                 f"capability {capability_text(written or 0)}",
                 source=Source(reading.place, ""),
-                hint="--metadata FILE names the image's own, or says that this one fits",
+                hint="with emit, --metadata FILE names the image's own, or says that this one fits",
             )
         )
 

@@ -7,9 +7,9 @@ the image's sizes where there is nothing else.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -64,32 +64,57 @@ def given_signature(text: str | None) -> tuple[Found | None, tuple[Content, ...]
     return Found(parse(written.text, name=written.name), ""), (content,)
 
 
-def is_described(candidate: Candidate) -> bool:
-    """Return whether the kernel's files say more of its arguments than the image does."""
-    return candidate.reading.level0 is not None or candidate.reading.ir is not None
+class Description(NamedTuple):
+    """What a file beside the image says of the kernel's arguments, or why it cannot be used."""
+
+    name: str
+    """The file's name."""
+    signature: Signature | None
+    owners: tuple[str, ...]
+    """For each argument the name of the source argument that it is, or is a part of."""
+    error: LaunchgenError | None
 
 
-def without_description(candidate: Candidate) -> Candidate:
-    """Return the kernel as if its files said no more of its arguments than the image does."""
-    return replace(candidate, reading=replace(candidate.reading, level0=None, ir=None))
+def describe(candidate: Candidate) -> tuple[Description, ...]:
+    """Return what Meta's metadata and Triton's IR say, in this order.
 
-
-def infer(candidate: Candidate) -> Found:
-    """Return the signature that the kernel's files say.
-
-    Raises UsageError where they say none, and what :func:`launchgen.ttir.read_signature` raises.
+    Raises MismatchError for what is said of another kernel.
     """
-    reading, entry = candidate.reading, candidate.entry
-    if reading.level0 is not None and reading.described is not None:
+    reading, entry = candidate.reading, candidate.metadata.entry
+    level0 = reading.level0
+    found = []
+    if level0 is not None and level0.args is not None and reading.described is not None:
         from launchgen.level0 import read_arguments  # noqa: PLC0415 - each kind alone
 
-        signature = read_arguments(reading.level0, reading.described)
-        return Found(signature, f"from {_file(reading.described)}")
+        if entry not in (None, level0.entry_name):
+            problem = f"describes {level0.entry_name!a}, not {entry}"
+            place = Source(reading.described.name, "")
+            raise MismatchError(Diagnostic(problem, source=place, hint="--entry chooses a kernel"))
+        signature = read_arguments(level0, reading.described)
+        owners = tuple(each.name for each in signature.arguments)
+        found.append(Description(_file(reading.described), signature, owners, None))
     if reading.ir is not None:
-        from launchgen.ttir import read_signature  # noqa: PLC0415 - each kind alone
+        from launchgen.ttir import read_kernel_ir  # noqa: PLC0415 - each kind alone
 
-        signature = read_signature(reading.ir, entry=candidate.metadata.entry)
-        return Found(signature, f"from {_file(reading.ir)}")
+        name = _file(reading.ir)
+        try:
+            found.append(Description(name, *read_kernel_ir(reading.ir, entry=entry), None))
+        except (InputError, UnsupportedError) as error:
+            found.append(Description(name, None, (), error))
+    return tuple(found)
+
+
+def infer(candidate: Candidate, described: tuple[Description, ...]) -> Found:
+    """Return the signature that the kernel's files say, the first of ``described``, else a guess.
+
+    Raises the error of a description that cannot be used, UsageError where there is nothing.
+    """
+    if described:
+        first = described[0]
+        if first.signature is None:
+            raise first.error or AssertionError(first)
+        return Found(first.signature, f"from {first.name}")
+    entry = candidate.entry
     if entry is not None:
         from launchgen.guess import guess_signature  # noqa: PLC0415 - each kind alone
 
@@ -163,64 +188,57 @@ def _agrees(listed: tuple[Slot, ...] | None, entry: Entry) -> bool:
     return all(map(fits, listed, entry.parameters))
 
 
-def compare_ir(
-    candidate: Candidate, found: Found, metadata: LaunchMetadata, *, target: Target
-) -> str | None:
-    """Compare a signature with the IR beside the kernel; return a note where none can be.
+def compare(
+    found: Found,
+    described: tuple[Description, ...],
+    metadata: LaunchMetadata,
+    *,
+    target: Target,
+) -> Iterator[str]:
+    """Compare a signature with what lies beside a kernel; yield notes on what cannot be compared.
 
     Raises MismatchError where the two disagree.
     """
-    reading = candidate.reading
-    if reading.ir is None or found.signature.source is reading.ir:
-        return None
-    from launchgen.ir_agreement import check_ir  # noqa: PLC0415 - where there is an IR
+    for each in described:
+        if each.signature is None:
+            why = each.error.diagnostics[0].message if each.error is not None else ""
+            yield f"{each.name} was not compared with the signature: {why}"
+        elif each.signature is not found.signature:
+            from launchgen.ir_agreement import check_ir  # noqa: PLC0415 - where there is one
 
-    other = _read_ir(candidate)
-    if isinstance(other, Diagnostic):
-        return f"{_file(reading.ir)} was not compared with the signature: {other.message}"
-    check_ir(
-        slots(found.signature, metadata, target=target),
-        found.signature,
-        slots(other, metadata, target=target),
-        other,
-    )
-    return None
-
-
-def _read_ir(candidate: Candidate) -> Signature | Diagnostic:
-    """Return the IR's signature, or why it cannot be understood.
-
-    Raises MismatchError for the IR of another kernel.
-    """
-    from launchgen.ttir import read_signature  # noqa: PLC0415 - where there is an IR
-
-    if candidate.reading.ir is None:
-        return Diagnostic("there is none")
-    try:
-        return read_signature(candidate.reading.ir, entry=candidate.metadata.entry)
-    except (InputError, UnsupportedError) as error:
-        return error.diagnostics[0]
+            check_ir(
+                slots(found.signature, metadata, target=target),
+                found.signature,
+                slots(each.signature, metadata, target=target),
+                each.signature,
+                each.owners,
+            )
 
 
-def compare_hints(listed: Sequence[Candidate]) -> None:
-    """Raise MismatchError where images were compiled with different promises.
+def compare_hints(described: Sequence[tuple[str, tuple[Description, ...]]]) -> None:
+    """Raise MismatchError where images, by the names that stand first, have different promises.
 
     One launcher makes the same promises to all of them.
     """
-    described = [each for each in listed if each.reading.ir is not None]
-    irs = [(_read_ir(each), each.reading.place) for each in described]
-    read = [(each, place) for each, place in irs if isinstance(each, Signature)]
-    for (one, first), (other, second) in itertools.pairwise(read):
-        hints = [
-            (a.hint, b.hint, one.names[at])
-            for at, (a, b) in enumerate(zip(one.arguments, other.arguments, strict=False))
-            if a.hint is not b.hint
-        ]
-        if hints:
-            mine, theirs, name = hints[0]
-            problem = f"'{name}' was compiled {_promise(mine)}, but {_promise(theirs)} in {second}"
-            hint = "compile both alike, or emit one launcher for each"
-            raise MismatchError(Diagnostic(problem, source=Source(first, ""), hint=hint))
+    read = [
+        (place, each.signature)
+        for place, descriptions in described
+        for each in descriptions[:1]
+        if each.signature is not None
+    ]
+    for (first, one), (second, other) in itertools.pairwise(read):
+        for name, mine, theirs in _hints(one, other):
+            if mine is not theirs:
+                problem = (
+                    f"'{name}' was compiled {_promise(mine)}, but {_promise(theirs)} in {second}"
+                )
+                hint = "compile both alike, or emit one launcher for each"
+                raise MismatchError(Diagnostic(problem, source=Source(first, ""), hint=hint))
+
+
+def _hints(one: Signature, other: Signature) -> Iterator[tuple[str, Hint | None, Hint | None]]:
+    pairs = zip(one.names, one.arguments, other.arguments, strict=False)
+    return ((name, mine.hint, theirs.hint) for name, mine, theirs in pairs)
 
 
 def _promise(hint: Hint | None) -> str:

@@ -22,16 +22,23 @@ from launchgen.inputs import InputFile
 from launchgen.kernel_files import METADATA_SUFFIX, choose_files
 from launchgen.metadata import LaunchMetadata, Overrides
 from launchgen.naming import CIdentifier, is_identifier
-from launchgen.readings import Candidate, candidates, read_files, written_capability
+from launchgen.readings import (
+    Candidate,
+    candidates,
+    is_cluster_compiled,
+    read_files,
+    written_capability,
+)
 from launchgen.signature import Signature
 from launchgen.signatures import (
     EXAMPLE,
+    Description,
     Found,
+    compare,
     compare_hints,
-    compare_ir,
+    describe,
     given_signature,
     infer,
-    is_described,
     settle,
 )
 from launchgen.targets import Target
@@ -105,16 +112,26 @@ def read_kernel(  # noqa: PLR0913 - one for each option that chooses input
     listed = [
         each for reading in readings for each in candidates(reading, overrides, target=target)
     ]
-    found = infer(_best_described(listed)) if given is None else given
+    described = [describe(candidate) for candidate in listed]
+    found = infer(*_best_described(listed, described)) if given is None else given
     launches = [settle(candidate, found, target=target) for candidate in listed]
     settled = tuple(zip(listed, launches, strict=True))
     for candidate, launch in settled:
         if candidate.entry is not None:
             check_launch(launch, candidate.entry, place=candidate.reading.place)
     compared = [
-        compare_ir(candidate, found, launch, target=target) for candidate, launch in settled
+        note
+        for each, launch in zip(described, launches, strict=True)
+        for note in compare(found, each, launch, target=target)
     ]
-    compare_hints(listed)
+    places = [candidate.reading.place for candidate in listed]
+    compare_hints(list(zip(places, described, strict=True)))
+    if given is None and not found.is_guess:
+        compared += [
+            f"{place}: nothing beside it says its types and hints; they are taken {found.origin}"
+            for place, each in zip(places, described, strict=True)
+            if not each
+        ]
     variants = tuple(
         Variant(launch, None if no_image else _image(candidate)) for candidate, launch in settled
     )
@@ -129,13 +146,16 @@ def read_kernel(  # noqa: PLR0913 - one for each option that chooses input
         origin=found.origin,
         variants=variants,
         inputs=inputs,
-        notes=tuple(dict.fromkeys(note for note in notes if note is not None)),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _best_described(listed: list[Candidate]) -> Candidate:
+def _best_described(
+    listed: list[Candidate], described: list[tuple[Description, ...]]
+) -> tuple[Candidate, tuple[Description, ...]]:
     """Return the first kernel whose files say what it is called with, else the first of all."""
-    return next((each for each in listed if is_described(each)), listed[0])
+    pairs = list(zip(listed, described, strict=True))
+    return next((pair for pair in pairs if pair[1]), pairs[0])
 
 
 _Settled = tuple[tuple[Candidate, LaunchMetadata], ...]
@@ -196,6 +216,9 @@ def _notes(settled: _Settled, found: Found, overrides: Overrides) -> Iterator[st
             "the signature is a guess: it has the sizes of the image's parameters, and neither "
             "names nor types; --signature says them"
         )
+    entries = dict.fromkeys(launch.entry for _, launch in settled if launch.entry is not None)
+    if len(entries) > 1:
+        yield f"the images' kernels have different names: {', '.join(entries)}"
     for candidate, launch in settled:
         yield from _launch_notes(candidate, launch, overrides)
 
@@ -216,6 +239,11 @@ def _launch_notes(
             yield (
                 f"{place} is compiled for {architecture}, and is launched as metadata for "
                 f"capability {capability_text(written or 0)} says"
+            )
+        if launch.cluster_size > 1 and is_cluster_compiled(candidate.reading, overrides):
+            yield (
+                f"{place}: the cluster is the image's; the grid counts blocks, as nothing says "
+                "otherwise: --num-ctas does"
             )
     if launch.triton_version is not None:
         return

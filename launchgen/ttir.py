@@ -67,22 +67,43 @@ class _Slot(NamedTuple):
     span: Span
 
 
+class KernelIr(NamedTuple):
+    """What the IR says of a kernel's arguments."""
+
+    signature: Signature
+    owners: tuple[str, ...]
+    """For each of them the name of the source argument that it is, or is a part of."""
+
+
 def read_signature(source: Source, *, entry: str | None = None) -> Signature:
+    """Return what a kernel is called with, as :func:`read_kernel_ir` does."""
+    return read_kernel_ir(source, entry=entry).signature
+
+
+def read_kernel_ir(source: Source, *, entry: str | None = None) -> KernelIr:
     """Return what a kernel is called with; ``entry`` chooses one of several.
 
-    Raises InputError where the text has no such kernel, UnsupportedError for a parameter of a type
-    that no launcher passes.
+    Raises InputError where the text has no kernel, MismatchError where it has another one,
+    UnsupportedError for a parameter of a type that no launcher passes.
     """
     slots = list(_slots(source, _header(source, entry)))
     arguments: list[Argument] = []
-    rest = iter(slots)
-    for slot in rest:
+    at = 0
+    while at < len(slots):
+        slot = slots[at]
         type_ = _type(slot, source)
+        at += 1
         if isinstance(type_, DescriptorType):
-            type_ = _take_descriptor(type_, slot, rest, slots, source)
+            type_, parts = _descriptor_and_parts(type_, slots, at, source)
+            at += parts
         arguments.append(Argument(type_, _hint(slot, type_), slot.name, slot.span))
-    names = argument_names(_numbered(argument.name for argument in arguments))
-    return Signature(tuple(map(_renamed, arguments, names)), source)
+    wanted = _numbered(argument.name for argument in arguments)
+    names = argument_names(wanted)
+    owners = (
+        name if argument.name == asked else argument_names([argument.name.partition(".")[0]])[0]
+        for argument, asked, name in zip(arguments, wanted, names, strict=True)
+    )
+    return KernelIr(Signature(tuple(map(_renamed, arguments, names)), source), tuple(owners))
 
 
 def _renamed(argument: Argument, name: str) -> Argument:
@@ -230,28 +251,27 @@ def _hint(slot: _Slot, type_: Type) -> Hint | None:
     return hint if divisor and divisor % hint.value == 0 else None
 
 
-def _take_descriptor(
-    type_: DescriptorType,
-    slot: _Slot,
-    rest: Iterator[_Slot],
-    slots: list[_Slot],
-    source: Source,
-) -> DescriptorType:
-    """Step over the shape and strides that stand behind a descriptor as slots of their own."""
+def _descriptor_and_parts(
+    type_: DescriptorType, slots: list[_Slot], at: int, source: Source
+) -> tuple[DescriptorType, int]:
+    """Return the type, and how many slots from ``at`` on are its shape and strides."""
     rank = type_.rank
     if type_.im2col:
         # Its sizes are those of a block; the tensor's rank is the number of sizes that follow.
-        behind = slots[slots.index(slot) + 1 :]
-        narrow = [_spelled(4) for _ in itertools.takewhile(lambda s: s.type == _spelled(4), behind)]
-        rank = len(narrow)
+        behind = itertools.islice(slots, at, at + _MOST_RANK)
+        rank = sum(1 for _ in itertools.takewhile(lambda s: s.type == _spelled(4), behind))
         type_ = DescriptorType(type_.element, type_.sizes, f",input_rank={rank}", im2col=True)
     expected = [_spelled(4)] * rank + [_spelled(8)] * rank
-    found = [part.type for part in itertools.islice(rest, 2 * rank)]
-    if found != expected:
-        problem = f"behind a descriptor of rank {rank} its shape and strides are missing"
+    found = [part.type for part in slots[at : at + 2 * rank]]
+    if found != expected or rank == 0:
+        problem = "behind a descriptor its shape and strides are missing"
         hint = "--signature says what the kernel is called with"
-        raise UnsupportedError(Diagnostic(problem, source=source, span=slot.span, hint=hint))
-    return type_
+        span = slots[at - 1].span
+        raise UnsupportedError(Diagnostic(problem, source=source, span=span, hint=hint))
+    return type_, 2 * rank
+
+
+_MOST_RANK: Final = 5
 
 
 def _spelled(size: int) -> str:

@@ -100,7 +100,7 @@ def check(
 ) -> Differences:
     """Compare ``files`` with ``folder`` and write nothing.
 
-    ``inputs`` are what the command reads: an image beside its own copy is not extra.
+    ``inputs`` are what the command reads, which is not extra.
     """
     folder = Path(folder)
     contents = {file.name: _on_disk(folder / file.name) for file in files.files}
@@ -226,10 +226,10 @@ def _extra(
 
     def is_own(name: str) -> bool:
         path = folder / name
-        if banners[name] is not None:
-            return True
-        is_image = path.suffix in _IMAGE_SUFFIXES and os.path.realpath(path) not in read
-        return is_image and bool(hashes) and _sha256(path) in hashes
+        if os.path.realpath(path) in read:
+            return False
+        is_image = path.suffix in _IMAGE_SUFFIXES
+        return banners[name] is not None or (is_image and _sha256(path) in hashes)
 
     return tuple(name for name in banners if name not in expected and is_own(name))
 

@@ -32,7 +32,7 @@ from launchgen.signature import (
     parse,
 )
 from launchgen.targets import TARGETS
-from launchgen.ttir import read_signature
+from launchgen.ttir import read_kernel_ir
 from tests.zoo import ZOO, Kernel
 
 CUDA = TARGETS["cuda"]
@@ -360,11 +360,10 @@ def test_a_guess_spells_structs_and_what_it_cannot_tell() -> None:
 
 def compare_ir(kernel: Kernel, signature: Signature) -> None:
     path = kernel.json.with_suffix(".ttir")
-    ir = read_signature(Source(path.name, path.read_text()))
+    ir, owners = read_kernel_ir(Source(path.name, path.read_text()))
     metadata = metadata_of(kernel)
-    check_ir(
-        slots(signature, metadata, target=CUDA), signature, slots(ir, metadata, target=CUDA), ir
-    )
+    ours, theirs = (slots(each, metadata, target=CUDA) for each in (signature, ir))
+    check_ir(ours, signature, theirs, ir, owners)
 
 
 def ir_refusal(kernel: Kernel, text: str) -> str:
@@ -384,14 +383,14 @@ DIV16 = Kernel("triton-3.6.0-sm90", "add_div16")
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("n: i32:16", "n: fp32", "argument 3 'n' (fp32) is i32 in the kernel's IR"),
-        ("alpha: fp32", "alpha: u32", "argument 4 'alpha' (u32) is fp32 in the kernel's IR"),
-        ("y_ptr: *fp32", "y_ptr: *fp16", "argument 1 'y_ptr' (*fp16) is *fp32 in the kernel's IR"),
+        ("n: i32:16", "n: fp32", "argument 3 'n' (fp32) is i32 there"),
+        ("alpha: fp32", "alpha: u32", "argument 4 'alpha' (u32) is fp32 there"),
+        ("y_ptr: *fp32", "y_ptr: *fp16", "argument 1 'y_ptr' (*fp16) is *fp32 there"),
         ("y_ptr: *fp32", "y_ptr: **fp32", "argument 1 'y_ptr' (**fp32) is *fp32"),
         ("x_ptr: *fp32:16", "x_ptr: *fp32", "argument 0 'x_ptr' (*fp32) lacks the hint ':16'"),
         ("n: i32:16", "n: i32", "argument 3 'n' (i32) lacks the hint ':16'"),
-        ("x_ptr: *fp32:16, y_ptr", "y_ptr: *fp32:16, x_ptr", "'y_ptr' (*fp32) stands where"),
-        ("n: i32:16, ", "", "the signature has 4 parameters, the kernel's IR 5"),
+        ("x_ptr: *fp32:16, y_ptr", "y_ptr: *fp32:16, x_ptr", "'y_ptr' (*fp32) stands in the place"),
+        ("n: i32:16, ", "", "describes 5 parameters, and the signature has 4"),
     ],
 )
 def test_what_the_image_cannot_show_the_ir_does(old: str, new: str, expected: str) -> None:
@@ -402,7 +401,7 @@ def test_what_the_image_cannot_show_the_ir_does(old: str, new: str, expected: st
 def test_a_tuple_that_stands_for_another_argument_is_refused() -> None:
     kernel = Kernel("triton-3.6.0-sm90", "tuple")
     swapped = "scale: (*fp32, *fp32), shape: (i32, i32), ptrs: fp32, out_ptr: *fp32"
-    assert "argument 0 'scale.0' (*fp32) stands where the kernel's IR has 'ptrs_0'" in ir_refusal(
+    assert "argument 0 'scale.0' (*fp32) stands in the place of 'ptrs_0'" in ir_refusal(
         kernel, swapped
     )
     compare_ir(kernel, parse("a: (*fp32, (*fp32, 3)), shape: (i32, i32), s: fp32, o: *fp32"))

@@ -262,6 +262,14 @@ def test_an_input_is_never_overwritten(folder: Path, run: Run) -> None:
     assert json.loads(path.read_text()) == meta
 
 
+def test_an_input_is_not_extra(folder: Path, run: Run) -> None:
+    words = ["emit", str(KERNELS / "add.json"), "-n", "k", "-o", "."]
+    assert run(*words, "-a", "level0").code == 0
+    (folder / "k.cubin").write_bytes((KERNELS / "add.cubin").read_bytes())
+    assert run("emit", "k.launch_metadata", "-n", "m", "-a", "c", "-o", ".").code == 0
+    assert run("emit", "k.launch_metadata", "-n", "m", "-a", "c", "-o", ".", "--check").code == 0
+
+
 def test_a_copy_that_no_file_includes_any_more_is_named(folder: Path, run: Run) -> None:
     older = KERNELS.parent / "triton-3.6.0-sm80" / "matmul.cubin"
     words = ["emit", str(KERNELS / "matmul.json"), "-a", "c", "-o", "out"]

@@ -87,6 +87,16 @@ def test_metadata_of_another_kernel_is_a_disagreement(
     assert "num_warps is 8" in problem
 
 
+def test_metadata_of_another_compilation_is_a_disagreement(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    older = Kernel("triton-3.6.0-sm80", "add_div16")
+    shutil.copy(older.json, folder / "add.json")
+    found = as_json(capsys, "add.json", expected=2)
+    (problem,) = found["images"][0]["kernels"][0]["problems"]
+    assert "is compiled for sm_90a, but the launch metadata beside it" in problem
+
+
 def test_an_image_alone_is_shown_with_a_guess(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,6 +24,7 @@ from launchgen.diagnostics import (
     UnsupportedError,
     UsageError,
 )
+from launchgen.images import read_images
 from launchgen.inputs import InputFile
 from launchgen.metadata import LaunchMetadata, Overrides
 from launchgen.signature import parse
@@ -200,7 +201,7 @@ def test_an_image_from_an_option_stands_in_for_one_that_is_missing(
     # KERNEL's own IR is that of an image that stands in for KERNEL's.
     assert read(entry, images=(elsewhere,), signature_text=None).origin == "from add.ttir"
     wrong = SIGNATURE.replace("n: i32", "n: fp32")
-    assert "is i32 in the kernel's IR" in refusal(
+    assert "is i32 there" in refusal(
         MismatchError, entry, images=(elsewhere,), signature_text=wrong
     )
 
@@ -337,7 +338,7 @@ def test_a_descriptor_is_guessed_as_its_parts(tmp_path: Path) -> None:
 
 def test_a_signature_that_the_ir_contradicts_is_refused(entry: Path, ir: Path) -> None:
     text = refusal(MismatchError, entry, signature_text=SIGNATURE.replace("n: i32", "n: fp32"))
-    assert f"error: {ir}: argument 3 'n' (fp32) is i32 in the kernel's IR" in text
+    assert f"error: {ir}: argument 3 'n' (fp32) is i32 there" in text
     # The image alone cannot tell.
     ir.unlink()
     read(entry, signature_text=SIGNATURE.replace("n: i32", "n: fp32"))
@@ -467,7 +468,7 @@ def test_kernels_own_metadata_wins_over_what_lies_beside_it(tmp_path: Path) -> N
     copied(MATMUL, tmp_path, ".json", ".cubin")
     written = tmp_path / "matmul.launch_metadata"
     fields = {"abi_version": 1, "entry_name": "matmul_kernel", "num_warps": 8}
-    written.write_text(json.dumps({**fields, "shared_mem": 81920, "args": []}))
+    written.write_text(json.dumps({**fields, "shared_mem": 81920}))
     source = read(written, signature_text=MATMUL.signature)
     assert launch(source).shared == 81920
     assert file(tmp_path / "matmul.json") not in source.inputs
@@ -479,6 +480,46 @@ def test_a_signature_comes_from_whichever_image_has_one(tmp_path: Path) -> None:
     source = read(first, images=(second,), signature_text=None)
     assert source.origin == "from b.ttir"
     assert str(source.signature).startswith("x_ptr: *fp32, ")
+
+
+def test_an_image_of_which_nothing_is_said_is_noted(tmp_path: Path) -> None:
+    lonely = copied(OLD_ADD, tmp_path, ".cubin", ".json", name="old")
+    (note,) = read(ADD.json, images=(lonely,), signature_text=None).notes
+    assert f"{lonely}: nothing beside it says its types and hints" in note
+    assert "they are taken from add.ttir" in note
+
+
+def test_images_of_kernels_with_different_names_are_noted(tmp_path: Path) -> None:
+    slot = [(8, True)] * 3
+    for name, capability in (("one", 80), ("two", 90)):
+        (tmp_path / f"{name}.cubin").write_bytes(make_cubin(name, slot, capability=capability))
+    images = (tmp_path / "one.cubin", tmp_path / "two.cubin")
+    chosen = replace(PLAIN, num_warps=4)
+    source = read(images=images, signature_text="*i8, *i8, *i8", overrides=chosen)
+    assert "the images' kernels have different names: one, two" in source.notes
+
+
+CLUSTER = Kernel("triton-3.6.0-sm90", "matmul_cluster")
+
+
+def test_what_tritons_grid_counts_is_not_guessed(tmp_path: Path) -> None:
+    image = copied(CLUSTER, tmp_path, ".cubin", ".ttir")
+    text = refusal(UsageError, image, signature_text=None, overrides=replace(BARE, entry=None))
+    assert "is compiled for clusters of 2 blocks, and nothing says what the grid counts" in text
+    assert "--num-ctas 2: clusters, as Triton does; --cluster 2,1,1: blocks" in text
+    chosen = replace(BARE, entry=None, num_ctas=2)
+    found = launch(read(image, signature_text=None, overrides=chosen))
+    assert (found.cluster, found.grid_counts_clusters) == ((2, 1, 1), True)
+
+
+def test_a_cluster_of_no_tritons_is_counted_in_blocks_and_noted() -> None:
+    path = Path(__file__).parent / "images" / "ptxas13.5-sm_90-clusters.cubin"
+    (facts,) = (each.facts for each in read_images(path.read_bytes()))
+    entry = next(each for each in facts.entries if each.cluster and each.cluster > (1, 1, 1))
+    chosen = Overrides(entry=entry.name, num_warps=1, shared=0)
+    source = read(path, signature_text=None, overrides=chosen)
+    assert launch(source).cluster == entry.cluster
+    assert any("the grid counts blocks" in note for note in source.notes)
 
 
 def test_metadata_of_another_compilation_is_refused(tmp_path: Path) -> None:

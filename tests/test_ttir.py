@@ -20,7 +20,7 @@ from launchgen.metadata import Overrides, launch_metadata, read_metadata
 from launchgen.scalars import SCALARS
 from launchgen.signature import Signature, parse
 from launchgen.targets import TARGETS
-from launchgen.ttir import read_signature
+from launchgen.ttir import read_kernel_ir, read_signature
 from tests.zoo import ZOO, Kernel
 
 CUDA = TARGETS["cuda"]
@@ -172,6 +172,22 @@ def test_types_and_hints(parameter: str, expected: str) -> None:
     assert str(infer(header(parameter))) == expected
 
 
+def test_the_source_argument_of_each_part_is_told() -> None:
+    def owners(parameters: str) -> tuple[str, ...]:
+        return read_kernel_ir(Source("k.ttir", header(parameters))).owners
+
+    assert owners('%a: i32 loc("x"), %b: i32 loc("x"), %c: i32 loc("x_0")') == ("x", "x", "x_0_")
+    assert owners('%a: i32 loc("x"), %b: i32 loc("x_1")') == ("x", "x_1")
+    assert owners('%a: i32 loc("p.0"), %b: i32 loc("p.1.0"), %c: i64') == ("p", "p", "c")
+    assert owners('%a: i32 loc("u8"), %b: i32 loc("u8")') == ("u8_", "u8_")
+    assert owners("%arg0: i32, %arg1: i32") == ("", "")
+
+
+def test_an_im2col_descriptor_without_its_sizes_is_refused() -> None:
+    text = header("%d: !ttng.tensordesc_im2col<tensor<8x8xf16>>, %n: i64")
+    assert "shape and strides are missing" in refused(UnsupportedError, text)
+
+
 def test_the_entry_chooses_one_of_several_kernels() -> None:
     text = header("%a: i32") + header("%b: i64").replace("@k", "@other")
     assert str(infer(text, "other")) == "b: i64"
@@ -199,7 +215,7 @@ def test_a_type_that_no_launcher_passes_is_refused(type_: str) -> None:
 
 def test_a_descriptor_without_its_shape_is_refused() -> None:
     text = header("%d: !tt.tensordesc<tensor<8x8xf16>>, %a: i32, %b: i32, %c: i64")
-    assert "rank 2" in refused(UnsupportedError, text)
+    assert "shape and strides are missing" in refused(UnsupportedError, text)
 
 
 @pytest.mark.parametrize(
@@ -226,6 +242,7 @@ LONG = {
     "a type": header("%a: !tt.ptr<" + "f32, " * 100_000 + ">"),
     "digits": header(f"%a: !tt.tensordesc<tensor<{'9' * 5000}x4xf32>>"),
     "arguments": header(", ".join(f'%a{i}: i32 loc("x")' for i in range(20_000))),
+    "descriptors": header(", ".join(f"%d{i}: !tt.tensordesc_im2col<1xf16>" for i in range(20_000))),
     "functions": "tt.func public @k(\n" * 100_000,
 }
 
