@@ -10,7 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec.structs
 from msgspec import Struct
@@ -112,42 +112,52 @@ def read_kernel(  # noqa: PLR0913 - one for each option that chooses input
     listed = [
         each for reading in readings for each in candidates(reading, overrides, target=target)
     ]
-    described = [describe(candidate) for candidate in listed]
-    found = infer(*_best_described(listed, described)) if given is None else given
-    launches = [settle(candidate, found, target=target) for candidate in listed]
-    settled = tuple(zip(listed, launches, strict=True))
-    for candidate, launch in settled:
-        if candidate.entry is not None:
-            check_launch(launch, candidate.entry, place=candidate.reading.place)
-    compared = [
-        note
-        for each, launch in zip(described, launches, strict=True)
-        for note in compare(found, each, launch, target=target)
-    ]
-    places = [candidate.reading.place for candidate in listed]
-    compare_hints(list(zip(places, described, strict=True)))
-    if given is None and not found.is_guess:
-        compared += [
-            f"{place}: nothing beside it says its types and hints; they are taken {found.origin}"
-            for place, each in zip(places, described, strict=True)
-            if not each
-        ]
-    variants = tuple(
-        Variant(launch, None if no_image else _image(candidate)) for candidate, launch in settled
-    )
+    agreed = _agree(listed, given, target)
     if no_image:
-        variants = _only_launch(settled)
+        variants: tuple[Variant, ...] = (Variant(_only_launch(agreed.settled), None),)
+    else:
+        variants = tuple(Variant(launch, _image(each)) for each, launch in agreed.settled)
     parts = [part for reading in readings for part in reading.contents]
     inputs = tuple(dict.fromkeys(part.file for part in (*parts, *written)))
-    notes = (*_notes(settled, found, overrides), *compared, *_ambiguous(inputs))
+    notes = (*_notes(agreed, overrides), *agreed.notes, *_ambiguous(inputs))
     return KernelSource(
         name=_name(name, listed[0], overrides),
-        signature=found.signature,
-        origin=found.origin,
+        signature=agreed.found.signature,
+        origin=agreed.found.origin,
         variants=variants,
         inputs=inputs,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+class _Agreed(NamedTuple):
+    """Kernels, and the signature that all that is known of them agrees with."""
+
+    found: Found
+    settled: tuple[tuple[Candidate, LaunchMetadata], ...]
+    notes: list[str]
+    """What could not be compared."""
+
+
+def _agree(listed: list[Candidate], given: Found | None, target: Target) -> _Agreed:
+    """Compare everything with everything; without a given signature it is inferred first."""
+    described = [describe(candidate) for candidate in listed]
+    found = infer(*_best_described(listed, described)) if given is None else given
+    launches = [settle(candidate, found, target=target) for candidate in listed]
+    notes: list[str] = []
+    for candidate, descriptions, launch in zip(listed, described, launches, strict=True):
+        place = candidate.reading.place
+        if candidate.entry is not None:
+            check_launch(launch, candidate.entry, place=place)
+        notes += compare(found, descriptions, launch, target=target)
+        if given is None and not found.is_guess and not descriptions:
+            notes.append(
+                f"{place}: nothing beside it says its types and hints; they are taken "
+                f"{found.origin}"
+            )
+    places = (candidate.reading.place for candidate in listed)
+    compare_hints(list(zip(places, described, strict=True)))
+    return _Agreed(found, tuple(zip(listed, launches, strict=True)), notes)
 
 
 def _best_described(
@@ -158,10 +168,7 @@ def _best_described(
     return next((pair for pair in pairs if pair[1]), pairs[0])
 
 
-_Settled = tuple[tuple[Candidate, LaunchMetadata], ...]
-
-
-def _only_launch(settled: _Settled) -> tuple[Variant, ...]:
+def _only_launch(settled: tuple[tuple[Candidate, LaunchMetadata], ...]) -> LaunchMetadata:
     """Return the one launch of a handle, which does not say of which image it is."""
     (first, launch), *others = settled
     for other, another in others:
@@ -169,7 +176,7 @@ def _only_launch(settled: _Settled) -> tuple[Variant, ...]:
             names = f"{_shown(first)} and {_shown(other)}"
             problem = f"{names} need different launches, and a handle does not say which it is of"
             raise UsageError(Diagnostic(problem, hint="give one of them"))
-    return (Variant(launch, None),)
+    return launch
 
 
 def _shown(candidate: Candidate) -> str:
@@ -209,17 +216,19 @@ def _name(name: str | None, candidate: Candidate, overrides: Overrides) -> CIden
     return CIdentifier(found)
 
 
-def _notes(settled: _Settled, found: Found, overrides: Overrides) -> Iterator[str]:
+def _notes(agreed: _Agreed, overrides: Overrides) -> Iterator[str]:
     """Yield what nobody said and was taken for granted."""
-    if found.is_guess:
+    if agreed.found.is_guess:
         yield (
             "the signature is a guess: it has the sizes of the image's parameters, and neither "
             "names nor types; --signature says them"
         )
-    entries = dict.fromkeys(launch.entry for _, launch in settled if launch.entry is not None)
+    entries = dict.fromkeys(
+        launch.entry for _, launch in agreed.settled if launch.entry is not None
+    )
     if len(entries) > 1:
         yield f"the images' kernels have different names: {', '.join(entries)}"
-    for candidate, launch in settled:
+    for candidate, launch in agreed.settled:
         yield from _launch_notes(candidate, launch, overrides)
 
 
