@@ -7,13 +7,11 @@ file name is the launcher's name.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Face:
+class Face(NamedTuple):
     """What the C of an artifact compiles to, and with which flags.
 
     ``launchgen build`` and the emitted build scripts take the flags from here.
@@ -61,8 +59,7 @@ PROGRAM: Final = Face(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Output:
+class Output(NamedTuple):
     """One file of an artifact."""
 
     file: str
@@ -72,8 +69,7 @@ class Output:
     """Contained in the artifact's other file where a single one is printed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Artifact:
+class Artifact(NamedTuple):
     """What ``--artifact NAME`` stands for."""
 
     name: str

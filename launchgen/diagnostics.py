@@ -8,28 +8,24 @@ exit codes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """A text that was read: ``name`` is an option, or a file's path as the user gave it."""
 
     name: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A half-open range of characters ``[start, end)`` in a source's text."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """One finding.
 
     ``span`` and ``source`` are given together and place a caret; ``details`` are lines that show

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -28,8 +27,7 @@ _BUILD: Final = "Checks and build systems"
 _DEFAULT: Final = tuple(row for row in ARTIFACTS.values() if row.default)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Emit:
+class Emit(NamedTuple):
     """What was given to ``launchgen emit``, unchecked; None or empty: not given."""
 
     kernel: str | None

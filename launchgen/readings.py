@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -258,5 +257,5 @@ def _at_metadata(reading: Reading) -> Iterator[None]:
 
 
 def _placed(error: LaunchgenError, place: Source) -> LaunchgenError:
-    found = [dataclasses.replace(each, source=place) for each in error.diagnostics]
+    found = [each._replace(source=place) for each in error.diagnostics]
     return type(error)(*found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 from collections.abc import Iterator
@@ -51,7 +50,7 @@ def inspection_text(inspection: Inspection, *, is_terminal: bool) -> str:
             for problem in kernel.problems:
                 console.print()
                 # The table above is its own.
-                console.print(Text(str(dataclasses.replace(problem, details=())), style="red"))
+                console.print(Text(str(problem._replace(details=())), style="red"))
         console.print()
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 

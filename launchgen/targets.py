@@ -7,13 +7,11 @@ the rest of the runtime calls of the driver, ``lg_cuda``, which is where a secon
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Target:
+class Target(NamedTuple):
     """One GPU target.  Sizes are in bytes."""
 
     name: str

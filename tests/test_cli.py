@@ -82,7 +82,7 @@ def test_version(run: Run) -> None:
 
 
 def test_every_option_has_a_field_and_help() -> None:
-    assert {parameter.name for parameter in options.EMIT} == set(options.Emit.__dataclass_fields__)
+    assert {parameter.name for parameter in options.EMIT} == set(options.Emit._fields)
     assert all(option.help for option in options.EMIT if isinstance(option, click.Option))
 
 
