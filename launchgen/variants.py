@@ -133,12 +133,14 @@ def plan_variants(
         metadata = variant.metadata
         architecture = _architecture(variant)
         suffix = f"_{architecture}" if len(variants) > 1 else ""
+        # No launcher's name has a dot: the file cannot be the one of a launcher called NAME_sm_90.
+        extension = f".{architecture}" if len(variants) > 1 else ""
         is_oversized = _is_oversized(metadata, target)
         attributes = tuple(_attributes(metadata, is_oversized=is_oversized))
         yield PlanVariant(
             architecture=architecture,
             suffix=suffix,
-            image=_plan_image(variant, f"{name}{suffix}", target, standalone=standalone),
+            image=_plan_image(variant, f"{name}{extension}", target, standalone=standalone),
             entry=metadata.entry or name,
             parameter_count=count,
             threads=metadata.threads,

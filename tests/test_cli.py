@@ -275,13 +275,26 @@ def test_a_copy_that_no_file_includes_any_more_is_named(folder: Path, run: Run) 
     words = ["emit", str(KERNELS / "matmul.json"), "-a", "c", "-o", "out"]
     assert run(*words, "--image", str(older)).code == 0
     assert sorted(path.name for path in (folder / "out").glob("*.cubin")) == [
-        "matmul_kernel_sm_80.cubin",
-        "matmul_kernel_sm_90a.cubin",
+        "matmul_kernel.sm_80.cubin",
+        "matmul_kernel.sm_90a.cubin",
     ]
     err = run(*words).err
-    assert "note: matmul_kernel_sm_80.cubin in out is no output any more" in err
-    assert "note: matmul_kernel_sm_90a.cubin in out is no output any more" in err
+    assert "note: matmul_kernel.sm_80.cubin in out is no output any more" in err
+    assert "note: matmul_kernel.sm_90a.cubin in out is no output any more" in err
     assert "no output any more" not in run(*words).err
+
+
+def test_a_launcher_named_after_an_architecture_keeps_off_anothers_images(
+    folder: Path, run: Run
+) -> None:
+    older = KERNELS.parent / "triton-3.6.0-sm80" / "matmul.cubin"
+    both = ["emit", str(KERNELS / "matmul.json"), "--image", str(older), "-n", "mm", "-a", "c"]
+    other = ["emit", str(KERNELS / "matmul.json"), "-n", "mm_sm_80", "-a", "c"]
+    for words in (both, other):
+        assert run(*words, "-o", "out").code == 0
+    assert (folder / "out" / "mm.sm_80.cubin").read_bytes() == older.read_bytes()
+    newer = (KERNELS / "matmul.cubin").read_bytes()
+    assert (folder / "out" / "mm_sm_80.cubin").read_bytes() == newer
 
 
 def test_foreign_files_need_force(folder: Path, run: Run) -> None:

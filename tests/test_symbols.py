@@ -124,8 +124,8 @@ def test_name1_an_object_defines_no_global_name_but_the_documented_ones() -> Non
 def test_name1_images_are_told_apart_by_what_they_are_compiled_for() -> None:
     emitted = made("matmul", others=(OLDER,))
     assert {path.name for path in emitted.folder.glob("*.cubin")} == {
-        "matmul_sm_80.cubin",
-        "matmul_sm_90a.cubin",
+        "matmul.sm_80.cubin",
+        "matmul.sm_90a.cubin",
     }
     cc(emitted.folder, "-std=c11", "-c", "matmul.c", "-o", "matmul.o")
     labels = {"lg_image_matmul_c_sm_80", "lg_image_matmul_c_sm_90a"}

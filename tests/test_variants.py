@@ -421,7 +421,7 @@ def test_ptx_ends_with_a_zero(inline: bool, monkeypatch: pytest.MonkeyPatch) -> 
     files = {path.name for each in (one, two) for path in each.folder.iterdir()}
     copies = {name for name in files if name.endswith(".ptx")}
     assert copies == (
-        set() if inline else {"one.ptx", "both_compute_90.ptx", "both_compute_80.ptx"}
+        set() if inline else {"one.ptx", "both.compute_90.ptx", "both.compute_80.ptx"}
     )
     for emitted in (one, two):
         name = emitted.name

@@ -985,7 +985,7 @@ __asm__(
     ".globl lg_image_two_copies_c_sm_90a\n"
     ".hidden lg_image_two_copies_c_sm_90a\n"
     "lg_image_two_copies_c_sm_90a:\n"
-    ".incbin \"" LG_IMAGE_FILE("two_copies_sm_90a.cubin") "\"\n"
+    ".incbin \"" LG_IMAGE_FILE("two_copies.sm_90a.cubin") "\"\n"
     ".org lg_image_two_copies_c_sm_90a + 17256\n"
     ".popsection\n");
 
@@ -1004,7 +1004,7 @@ __asm__(
     ".globl lg_image_two_copies_c_sm_80\n"
     ".hidden lg_image_two_copies_c_sm_80\n"
     "lg_image_two_copies_c_sm_80:\n"
-    ".incbin \"" LG_IMAGE_FILE("two_copies_sm_80.cubin") "\"\n"
+    ".incbin \"" LG_IMAGE_FILE("two_copies.sm_80.cubin") "\"\n"
     ".org lg_image_two_copies_c_sm_80 + 17824\n"
     ".popsection\n");
 
