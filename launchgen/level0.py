@@ -22,12 +22,10 @@ from launchgen.level0_records import ABI_VERSION
 from launchgen.notation import (
     Argument,
     Constant,
-    Hint,
-    PointerType,
-    ScalarType,
     Signature,
     Unknown,
     automatic_name,
+    divisibility_hint,
 )
 from launchgen.signature import parse
 from launchgen.tokens import shown
@@ -156,12 +154,7 @@ def _argument(written: Level0Argument, name: str, source: Source) -> Argument:
         problem = f"args: {shown(written.name)} has type {shown(written.type)}, which is no type"
         raise MetadataError(Diagnostic(problem, source=Source(source.name, "")))
     type_ = parsed[0].type
-    hint = Hint.DIVISIBLE_BY_16
-    takes_hint = isinstance(type_, PointerType) or (
-        isinstance(type_, ScalarType) and type_.scalar.is_integer
-    )
-    promises = takes_hint and written.divisible_by and written.divisible_by % hint.value == 0
-    return Argument(type_, hint if promises else None, name)
+    return Argument(type_, divisibility_hint(type_, written.divisible_by or 0), name)
 
 
 def _constants(level0: Level0) -> Iterator[tuple[int, Constant]]:

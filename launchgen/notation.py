@@ -231,6 +231,18 @@ def leaf_label(signature: Signature, path: tuple[int, ...]) -> str:
     return ".".join((name, *map(str, path[1:])))
 
 
+def divisibility_hint(type_: Type, divisor: int) -> Hint | None:
+    """Return the promise that follows from what divides every value; 0: nothing is known.
+
+    Only pointers and integers have one, as in the notation.
+    """
+    takes_hint = isinstance(type_, PointerType) or (
+        isinstance(type_, ScalarType) and type_.scalar.is_integer
+    )
+    hint = Hint.DIVISIBLE_BY_16
+    return hint if takes_hint and divisor and divisor % hint.value == 0 else None
+
+
 def unhinted_pointers(signature: Signature) -> tuple[str, ...]:
     """Return the labels of pointers that the kernel was promised no alignment of."""
     return tuple(

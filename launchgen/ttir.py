@@ -38,6 +38,7 @@ from launchgen.notation import (
     Signature,
     TensorMapType,
     Type,
+    divisibility_hint,
 )
 from launchgen.scalars import IR_SPELLINGS, SCALARS, Kind
 from launchgen.tokens import shown
@@ -243,12 +244,7 @@ def _type(slot: _Slot, source: Source) -> Type:
 
 def _hint(slot: _Slot, type_: Type) -> Hint | None:
     match = _DIVISIBILITY.search(slot.attributes)
-    takes_hint = isinstance(type_, PointerType) or (
-        isinstance(type_, ScalarType) and type_.scalar.is_integer
-    )
-    hint = Hint.DIVISIBLE_BY_16
-    divisor = int(match[1]) if match is not None and takes_hint else 0
-    return hint if divisor and divisor % hint.value == 0 else None
+    return divisibility_hint(type_, 0 if match is None else int(match[1]))
 
 
 def _descriptor_and_parts(
