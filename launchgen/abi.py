@@ -81,6 +81,8 @@ class _Release(Struct, frozen=True, kw_only=True):
     """Slots after the last argument."""
     flags: tuple[str, ...] | None
     """Flags of a decomposed descriptor; None: there are no descriptors yet."""
+    doubled_fp4: bool = False
+    """Whether the kernel, too, is told twice the last size of a descriptor of padded fp4."""
     newest_forms: bool = False
     """Whether descriptors may stand in tuples and be of the im2col kind."""
     oversized_shared: bool = False
@@ -93,16 +95,21 @@ _BOTH: Final = (SlotRole.GLOBAL_SCRATCH, SlotRole.PROFILE_SCRATCH)
 MOST_HIDDEN: Final = len(_BOTH)
 """Most hidden parameters of any release."""
 
+NAN_PADDING: Final = "nan_padding"
+ROUND_TF32: Final = "round_tf32"
+FLAGS: Final = (NAN_PADDING, ROUND_TF32)
+"""What a descriptor can ask for, in the order of the kernel's slots; C's names of its fields."""
+
 _RELEASES: Final = (  # newest first
     _Release(
         since=(3, 8),
         hidden=_BOTH,
-        flags=("nan_padding", "round_tf32"),
+        flags=FLAGS,
         newest_forms=True,
         oversized_shared=True,
     ),
-    _Release(since=(3, 7), hidden=_BOTH, flags=("nan_padding", "round_tf32")),
-    _Release(since=(3, 5), hidden=_BOTH, flags=("nan_padding",)),
+    _Release(since=(3, 7), hidden=_BOTH, flags=FLAGS),
+    _Release(since=(3, 5), hidden=_BOTH, flags=FLAGS[:1], doubled_fp4=True),
     _Release(since=(3, 4), hidden=_GLOBAL, flags=()),
     _Release(since=(3, 3), hidden=_GLOBAL, flags=None),
     _Release(since=(0, 0), hidden=(), flags=None),
@@ -136,6 +143,19 @@ def release_with(count: int) -> Version | None:
 def is_hidden(slot: Slot) -> bool:
     """Return whether no argument stands for it: a kernel that takes none ignores it."""
     return not slot.path
+
+
+def descriptor_flags(version: Version | None) -> tuple[str, ...]:
+    """Return what a descriptor of a release can ask for."""
+    return _release(version).flags or ()
+
+
+def has_doubled_fp4(version: Version | None) -> bool:
+    """Return whether a release's kernels take twice the last size of padded fp4, as the map does.
+
+    Source: triton/backends/nvidia/driver.py, 3.6.0, ``make_tensordesc_arg``.
+    """
+    return _release(version).doubled_fp4
 
 
 def has_oversized_shared(version: Version | None) -> bool:

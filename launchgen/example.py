@@ -53,6 +53,8 @@ def _argument(parameter: PlanParameter) -> PlanExample:
         )
     if parameter.is_memory:
         return _value(parameter.argument, parameter.note)
+    if parameter.is_descriptor:
+        return _value(f"&{parameter.argument}", parameter.note)
     return _value("1" if parameter.is_one else "0", parameter.note)
 
 

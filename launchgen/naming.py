@@ -23,7 +23,9 @@ PREFIX_SLOT: Final = "slot_"
 PREFIX_WIDE: Final = "wide_"
 """A scalar that came from Python, before it is narrowed to storage bits."""
 PREFIX_COPY: Final = "copy_"
-"""The launcher's own copy of a struct or a tensor map."""
+"""The launcher's own copy of a struct, a tensor map or a descriptor."""
+PREFIX_FILLED: Final = "filled_"
+"""What the kernel takes of a descriptor beside what the caller gave."""
 
 FUNCTION: Final = "function"
 """The launchers' own parameters, which templates read under these names; this one only where the

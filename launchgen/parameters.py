@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from launchgen.abi import Slot, SlotRole
+from launchgen.abi import Slot, is_hidden
+from launchgen.descriptor_records import PlanDescriptor
 from launchgen.naming import PREFIX_ARGUMENT, PREFIX_SLOT, CIdentifier, free_c_name
 from launchgen.records import PlanParameter
 from launchgen.scalars import Kind
@@ -33,28 +35,41 @@ class _Passing(NamedTuple):
 
 
 def c_parameters(
-    signature: Signature, kernel_slots: tuple[Slot, ...], *, own: tuple[str, ...]
-) -> tuple[PlanParameter, ...]:
-    """Return a parameter for each leaf that is no constant, in source order.
+    signature: Signature,
+    kernel_slots: tuple[Slot, ...],
+    *,
+    own: tuple[str, ...],
+    descriptors: Mapping[tuple[int, ...], PlanDescriptor],
+) -> dict[tuple[int, ...], PlanParameter]:
+    """Return a parameter for each leaf that is no constant, by its path, in source order.
 
     ``own`` are the names that the prototype already uses for the launcher's own parameters.
     """
-    passed = {slot.path: slot for slot in kernel_slots if slot.role is SlotRole.ARGUMENT}
+    passed = {slot.path: slot for slot in kernel_slots if not is_hidden(slot)}
     taken = set(own)
-    found = []
+    found = {}
     for leaf in leaves(signature):
         if isinstance(leaf.argument.type, Constant):
             continue
         label = leaf_label(signature, leaf.path)
         public = free_c_name(label.replace(".", "_"), taken=taken)
         taken.add(public)
-        found.append(_parameter(leaf, label, public, passed.get(leaf.path)))
-    return tuple(found)
+        found[leaf.path] = _parameter(
+            leaf, label, public, passed.get(leaf.path), descriptors.get(leaf.path)
+        )
+    return found
 
 
-def _parameter(leaf: Leaf, label: str, public: CIdentifier, slot: Slot | None) -> PlanParameter:
+def _parameter(
+    leaf: Leaf,
+    label: str,
+    public: CIdentifier,
+    slot: Slot | None,
+    descriptor: PlanDescriptor | None,
+) -> PlanParameter:
     argument = leaf.argument
-    passing = _passing(leaf)
+    passing = _passing(leaf, descriptor)
+    is_memory = isinstance(argument.type, BytesType | TensorMapType)
     declared = argument.declared
     return PlanParameter(
         label=label,
@@ -71,12 +86,14 @@ def _parameter(leaf: Leaf, label: str, public: CIdentifier, slot: Slot | None) -
         is_scalar=isinstance(argument.type, ScalarType),
         is_struct=isinstance(argument.type, BytesType),
         is_tensor_map=isinstance(argument.type, TensorMapType),
-        is_memory=isinstance(argument.type, BytesType | TensorMapType),
+        is_descriptor=descriptor is not None,
+        is_memory=is_memory,
+        is_by_address=is_memory or descriptor is not None,
+        descriptor=descriptor,
         size=slot.size if slot else 0,
         align=slot.align if slot else 0,
         rounds=bool(passing.round_c),
         round_c=passing.round_c,
-        is_passed=slot is not None,
         is_divisible=argument.hint is Hint.DIVISIBLE_BY_16,
         is_one=argument.hint is Hint.EQUALS_1,
         is_signed=isinstance(argument.type, ScalarType)
@@ -84,7 +101,9 @@ def _parameter(leaf: Leaf, label: str, public: CIdentifier, slot: Slot | None) -
     )
 
 
-def _passing(leaf: Leaf) -> _Passing:
+def _passing(leaf: Leaf, descriptor: PlanDescriptor | None) -> _Passing:
+    if descriptor is not None:
+        return _Passing(f"const {descriptor.type.struct} *", "const lg_descriptor *")
     kind = leaf.argument.type
     match kind:
         case PointerType():

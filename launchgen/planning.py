@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from launchgen.abi import Slot, slot_text
-from launchgen.diagnostics import Diagnostic, UnsupportedError
+from launchgen.descriptor_records import PlanDescriptor
+from launchgen.descriptors import place_of, plan_descriptors
 from launchgen.example import example_call, example_grid
 from launchgen.fragments import resolve
 from launchgen.level0_plan import plan_level0
@@ -25,14 +26,7 @@ from launchgen.records import (
     PlanVariant,
 )
 from launchgen.scalars import Scalar
-from launchgen.signature import (
-    DescriptorType,
-    ScalarType,
-    Signature,
-    leaf_label,
-    leaves,
-    unhinted_pointers,
-)
+from launchgen.signature import ScalarType, Signature, leaves, unhinted_pointers
 from launchgen.sources import KernelSource
 from launchgen.targets import Target
 from launchgen.variants import (
@@ -69,11 +63,10 @@ def make_plan(
     ``command`` is the line that makes the output again, for the banner; ``version`` stands there
     where it is not None.  A ``standalone`` source includes no other file.
 
-    Raises UnsupportedError for a kernel that no right launcher can be made for yet, and what
-    :func:`launchgen.abi.slots` raises.
+    Raises UnsupportedError for images that no single launcher can be made for, and what
+    :func:`launchgen.abi.slots` and :func:`launchgen.descriptors.plan_descriptors` raise.
     """
     signature, ranked = source.signature, arrange(source.variants)
-    _refuse_descriptors(signature)
     kernel_slots, counts = shared_slots(signature, ranked, target=target)
     described = tuple(variant.metadata for variant in ranked)
     has_image = ranked[0].image is not None
@@ -85,7 +78,15 @@ def make_plan(
     scratch = tuple(plan_scratch(described))
     own = _own_parameters(has_image)
     public = (*own, *(_own("void *", part.public) for part in scratch))
-    parameters = c_parameters(signature, kernel_slots, own=tuple(p.name for p in public))
+    described_tensors = plan_descriptors(signature, described, name=source.name)
+    descriptors = tuple(described_tensors.values())
+    by_path = c_parameters(
+        signature,
+        kernel_slots,
+        own=tuple(p.name for p in public),
+        descriptors=described_tensors,
+    )
+    parameters = tuple(by_path.values())
     python = plan_python(
         signature,
         described[0],
@@ -97,7 +98,10 @@ def make_plan(
     unhinted = unhinted_pointers(signature)
     example = tuple(example_call(own, scratch, parameters))
     example_x, example_y, example_z = example_grid(described)
-    core = _core_fragments(signature, variants, target, has_image=has_image, has_hints=has_hints)
+    core = (
+        *_core_fragments(signature, variants, target, has_image=has_image, has_hints=has_hints),
+        *_descriptor_fragments(descriptors),
+    )
     return LaunchPlan(
         name=source.name,
         guard=CIdentifier(f"LAUNCHGEN_{source.name}_H"),
@@ -123,17 +127,20 @@ def make_plan(
             *(_declared(p.slot_c, p.slot, p) for p in parameters),
         ),
         parameters=parameters,
+        descriptors=descriptors,
+        has_descriptors=bool(descriptors),
+        descriptor_types=tuple(dict.fromkeys(each.type for each in descriptors)),
         scratch=scratch,
         has_scratch=bool(scratch),
         null_slots=tuple(_null_slots(kernel_slots, scratch)),
-        slots=tuple(_plan_slots(kernel_slots, parameters)),
+        slots=tuple(_plan_slots(kernel_slots, by_path)),
         has_slots=bool(kernel_slots),
-        uses_memcpy=any(p.rounds for p in parameters),
+        uses_memcpy=any(p.rounds or p.is_descriptor for p in parameters),
         example=example,
         example_x=example_x,
         example_y=example_y,
         example_z=example_z,
-        uses_buffers=any(e.is_buffer or e.is_scratch for e in example),
+        uses_buffers=bool(descriptors) or any(e.is_buffer or e.is_scratch for e in example),
         unhinted=unhinted,
         has_unhinted=bool(unhinted),
         fragments=resolve((*core, *_SCRATCH_CHECK) if scratch else core),
@@ -141,22 +148,6 @@ def make_plan(
         python=python,
         level0=plan_level0(source.name, signature, described[0]),
     )
-
-
-def _refuse_descriptors(signature: Signature) -> None:
-    found = [
-        Diagnostic(
-            f"argument {leaf.path[0]} '{leaf_label(signature, leaf.path)}': tensor descriptors "
-            f"({leaf.argument.type}) are not supported yet",
-            signature.source,
-            leaf.argument.span,
-            "pass a tensor map made by the caller as nvTmaDesc, or pointers and sizes",
-        )
-        for leaf in leaves(signature)
-        if isinstance(leaf.argument.type, DescriptorType)
-    ]
-    if found:
-        raise UnsupportedError(*found)
 
 
 def _own_parameters(has_image: bool) -> tuple[PlanDeclaration, ...]:
@@ -184,17 +175,24 @@ def _null_slots(
 
 
 def _plan_slots(
-    kernel_slots: tuple[Slot, ...], parameters: tuple[PlanParameter, ...]
+    kernel_slots: tuple[Slot, ...], parameters: Mapping[tuple[int, ...], PlanParameter]
 ) -> Iterator[PlanSlot]:
-    passed = iter([p for p in parameters if p.is_passed])
     for slot in kernel_slots:
-        if slot.role in SCRATCH:
-            name, is_memory, note = scratch_slot(slot.role), False, slot.label
+        parameter = parameters.get(slot.path)
+        if parameter is None:
+            place, note = str(scratch_slot(slot.role)), slot.label
+        elif parameter.descriptor is None:
+            place, note = str(parameter.slot), parameter.note
         else:
-            parameter = next(passed)
-            name, is_memory, note = parameter.slot, parameter.is_memory, parameter.note
+            place = place_of(parameter.descriptor, slot, parameter.slot)
+            note = f"{slot.label}: {slot.type}"
         yield PlanSlot(
-            slot=name, is_memory=is_memory, note=note, text=slot_text(slot), size=slot.size
+            place=place,
+            is_memory=parameter is not None and parameter.is_memory,
+            is_part=parameter is not None and parameter.is_descriptor,
+            note=note,
+            text=slot_text(slot),
+            size=slot.size,
         )
 
 
@@ -236,6 +234,10 @@ def _loading_fragments(
     return ("handle_prepared",) if needs else ("handle",)
 
 
+def _descriptor_fragments(descriptors: tuple[PlanDescriptor, ...]) -> tuple[str, ...]:
+    return tuple("tensor_map" if each.is_map else "sizes" for each in descriptors)
+
+
 def _python_fragments(
     signature: Signature, parameters: tuple[PlanParameter, ...], python: PlanPython
 ) -> Iterator[str]:
@@ -246,6 +248,8 @@ def _python_fragments(
         "python_pointer": any(p.is_pointer for p in parameters),
         "python_bytes": any(p.is_struct for p in parameters),
         "python_tensor_map": any(p.is_tensor_map for p in parameters),
+        "python_descriptor": any(p.is_descriptor for p in parameters),
+        "python_im2col": any(d and d.type.is_im2col for d in (p.descriptor for p in parameters)),
         "python_complain": bool(python.entries),
         "python_tuple": bool(python.unpacks),
         "python_scratch": bool(python.allocations),

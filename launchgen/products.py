@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from launchgen.artifacts import Artifact, Face
+from launchgen.build_records import PlanBuild, PlanProduct
 from launchgen.naming import CIdentifier
-from launchgen.records import LaunchPlan, PlanBuild, PlanImage, PlanProduct
+from launchgen.records import LaunchPlan, PlanImage
 
 
 def plan_build(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> PlanBuild:

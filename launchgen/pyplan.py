@@ -153,7 +153,7 @@ def _keywords(signature: Signature) -> Iterator[PlanKeyword]:
         )
 
 
-def _stub_type(argument: Argument) -> str:
+def _stub_type(argument: Argument) -> str:  # noqa: PLR0911 - one for each type
     kind = argument.type
     match kind:
         case PointerType():
@@ -166,7 +166,9 @@ def _stub_type(argument: Argument) -> str:
             return "bytes | bytearray | memoryview | _TensorMap"
         case TupleType(elements):
             return f"tuple[{', '.join(map(_stub_type, elements)) or '()'}]"
-        case Constant() | DescriptorType():
+        case DescriptorType(im2col=im2col):
+            return "_Im2colDescriptor" if im2col else "_TensorDescriptor"
+        case Constant():
             return "object"
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from launchgen.descriptor_records import PlanDescriptor, PlanDescriptorType
 from launchgen.level0_records import PlanLevel0
 from launchgen.naming import CIdentifier
 
@@ -64,8 +65,12 @@ class PlanParameter(Struct, frozen=True, kw_only=True):
     is_scalar: bool
     is_struct: bool
     is_tensor_map: bool
+    is_descriptor: bool
     is_memory: bool
-    """A struct or a tensor map: passed by address."""
+    """A struct or a tensor map: its bits lie at the address that is passed."""
+    is_by_address: bool
+    """Those and descriptors, for which null is refused."""
+    descriptor: PlanDescriptor | None
     size: int
     """Bytes of the slot; 0: it has none."""
     align: int
@@ -73,8 +78,6 @@ class PlanParameter(Struct, frozen=True, kw_only=True):
     rounds: bool
     """Whether the storage bits come out of ``round_c``, which can refuse."""
     round_c: str
-    is_passed: bool
-    """Whether it has a slot in the kernel; an argument hinted ``:1`` has none."""
     is_divisible: bool
     """Whether a value must be divisible by 16."""
     is_one: bool
@@ -111,9 +114,11 @@ class PlanScratch(Struct, frozen=True, kw_only=True):
 class PlanSlot(Struct, frozen=True, kw_only=True):
     """One entry of the array that the driver reads: the address of a slot's bits."""
 
-    slot: CIdentifier
+    place: str
+    """C expression of the bits, or of their address where ``is_memory``."""
     is_memory: bool
-    """Whether the variable holds an address of the bits, not the bits."""
+    is_part: bool
+    """Whether the bits are a part of a descriptor, which the launcher does not change."""
     note: str
     text: str
     """What messages call it: ``argument 3 'n' (i32)``."""
@@ -340,6 +345,10 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
     core: tuple[PlanDeclaration, ...]
     """Parameters of the function that both launchers call: storage bits."""
     parameters: tuple[PlanParameter, ...]
+    descriptors: tuple[PlanDescriptor, ...]
+    has_descriptors: bool
+    descriptor_types: tuple[PlanDescriptorType, ...]
+    """Each once, in the order of their first use."""
     scratch: tuple[PlanScratch, ...]
     has_scratch: bool
     null_slots: tuple[CIdentifier, ...]
@@ -365,33 +374,3 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
     """Of the runtime, in order, that the Python launcher needs."""
     python: PlanPython
     level0: PlanLevel0
-
-
-class PlanProduct(Struct, frozen=True, kw_only=True):
-    """One thing that the build scripts compile."""
-
-    summary: str
-    make_file: str
-    """Name of the product, as a Makefile writes it."""
-    sh_file: str
-    """The same, as a shell script writes it."""
-    target: CIdentifier
-    """Name of the variable or rule that stands for it."""
-    sources: str
-    """Names of the C files, which hold no blank."""
-    inputs: str
-    """Everything that it has to be made again for: sources, headers, images."""
-    flags: str
-    host_flags: str
-    """Flags of the host compiler, where it is called itself."""
-    nvcc_flags: str
-    """Flags of nvcc instead, which calls the host compiler."""
-    libraries: str
-    needs_python: bool
-
-
-class PlanBuild(Struct, frozen=True, kw_only=True):
-    """What the build scripts compile, in order."""
-
-    products: tuple[PlanProduct, ...]
-    needs_python: bool

@@ -27,6 +27,7 @@ import pytest
 
 from launchgen.abi import layout, slots
 from launchgen.artifacts import ARTIFACTS, Artifact
+from launchgen.descriptor_records import PlanDescriptorType
 from launchgen.metadata import Overrides
 from launchgen.planning import make_plan
 from launchgen.rendering import render
@@ -65,6 +66,49 @@ class Refused(Exception):
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
         self.code = code
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A tensor as Triton's own descriptors have it: strides in elements."""
+
+    base: Any
+    shape: Sequence[int]
+    strides: Sequence[int]
+    padding: str = "zero"
+    round_f32_to_tf32: bool = False
+    pixel_box_lower_corner: Sequence[int] | None = None
+    pixel_box_upper_corner: Sequence[int] | None = None
+    element_strides: Sequence[int] | None = None
+
+
+def descriptor_struct(type_: PlanDescriptorType, given: Descriptor) -> ctypes.Structure:
+    """Return the struct of the C header for a descriptor."""
+    rank = type_.rank
+    fields: list[tuple[str, Any]] = [
+        ("base", ctypes.c_void_p),
+        ("shape", ctypes.c_int64 * rank),
+        ("strides", ctypes.c_int64 * rank),
+        ("nan_padding", ctypes.c_bool),
+        ("round_tf32", ctypes.c_bool),
+    ]
+    corners: list[Any] = []
+    if type_.is_im2col:
+        spatial = ctypes.c_int32 * type_.corners
+        fields += [("lower", spatial), ("upper", spatial), ("steps", ctypes.c_uint32 * rank)]
+        lower, upper = given.pixel_box_lower_corner, given.pixel_box_upper_corner
+        steps = given.element_strides or (0,) * rank
+        corners = [spatial(*lower or ()), spatial(*upper or ()), (ctypes.c_uint32 * rank)(*steps)]
+    struct = type(str(type_.struct), (ctypes.Structure,), {"_fields_": fields})
+    made: ctypes.Structure = struct(
+        given.base,
+        (ctypes.c_int64 * rank)(*given.shape),
+        (ctypes.c_int64 * rank)(*given.strides),
+        given.padding == "nan",
+        given.round_f32_to_tf32,
+        *corners,
+    )
+    return made
 
 
 class Launcher:
@@ -113,12 +157,16 @@ class Launcher:
     def values_for_c(self, values: Sequence[object]) -> list[object]:
         """Return the leaves of ``values`` that C has parameters for."""
         found: list[object] = []
+        parameters = iter(self.plan.parameters)
         for leaf in leaves(self.signature):
             if isinstance(leaf.argument.type, Constant):
                 continue
             value: Any = values
             for index in leaf.path:
                 value = value[index]
+            descriptor = next(parameters).descriptor
+            if descriptor is not None and value is not None:
+                value = ctypes.byref(descriptor_struct(descriptor.type, value))
             found.append(value)
         return found
 

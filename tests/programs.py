@@ -208,7 +208,7 @@ class CLibrary:
     types: tuple[str, ...]
     """Of the kernel's arguments and of scratch before them."""
     values: tuple[Any, ...]
-    """What a launch accepts."""
+    """What a launch accepts; a list stands for the address of a struct of such words."""
     function: bool
 
     @classmethod
@@ -218,7 +218,11 @@ class CLibrary:
         values: list[Any] = [next(addresses) for _ in plan.scratch]
         for parameter in plan.parameters:
             number = 1 if parameter.is_one else 16 if parameter.is_divisible else 3
-            values.append(next(addresses) if parameter.is_pointer else number)
+            value: Any = next(addresses) if parameter.is_pointer else number
+            if parameter.descriptor is not None:
+                type_ = parameter.descriptor.type
+                value = [next(addresses), *type_.example_shape, *type_.example_strides, 0]
+            values.append(value)
         return cls(
             compile_c(emitted, *flags),
             plan.name,
@@ -263,7 +267,11 @@ class CLauncher:
     ) -> int:
         """Launch with arguments that are right, or with ``values``; return the status."""
         own = (function,) if self.library.function else ()
-        status = self._launch(*own, stream, *grid, *(values or self.library.values))
+        given = [
+            (ctypes.c_int64 * len(value))(*value) if isinstance(value, list) else value
+            for value in values or self.library.values
+        ]
+        status = self._launch(*own, stream, *grid, *given)
         assert isinstance(status, int)
         return status
 

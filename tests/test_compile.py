@@ -69,8 +69,7 @@ def test_every_committed_source_compiles_without_a_warning(
 def _kernels() -> Iterator[object]:
     for kernel in ZOO:
         is_first = kernel.folder == "triton-3.6.0-sm90"
-        if kernel.name != "desc_copy":
-            yield pytest.param(kernel, marks=[] if is_first else [pytest.mark.slow], id=str(kernel))
+        yield pytest.param(kernel, marks=[] if is_first else [pytest.mark.slow], id=str(kernel))
 
 
 @pytest.mark.parametrize("kernel", tuple(_kernels()))

@@ -157,7 +157,7 @@ def test_each_failing_call_is_reported_and_leaves_nothing_stuck(scenario: str) -
         check(outcome, kernel)
 
 
-@pytest.mark.parametrize("kernel", ["add", "matmul", "matmul_cluster"])
+@pytest.mark.parametrize("kernel", ["add", "matmul", "matmul_cluster", "desc_copy"])
 def test_each_failing_call_of_a_driver_without_libraries_is_reported(kernel: str) -> None:
     setting = asdict(Setting(devices=2, stream=True))
     found = apart(children.faults, c_library(kernel), LIBRARIES, setting, tuple(CODES))
@@ -301,6 +301,16 @@ def test_error1_nothing_is_printed_and_the_process_lives(
 
 
 # ---- what the driver lacks -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", [["cuTensorMapEncodeTiled", "cuTensorMapEncodeIm2col"], []])
+def test_tma7_a_driver_without_the_encoder_is_named(missing: list[str]) -> None:
+    found = apart(children.without, c_library("desc_copy"), missing)
+    if not missing:
+        assert (found["status"], found["launches"]) == (0, 1)
+        return
+    assert (found["status"], found["launches"]) == (302, 0)
+    assert "the driver is older than CUDA 12 and encodes no tensor maps" in found["text"]
 
 
 def test_without_launch_kernel_ex_a_plain_launch_works() -> None:

@@ -3,7 +3,7 @@
 #   target      cuda
 #   artifact    pyi
 #   regenerate  launchgen emit -s 'x: *fp32, y: *fp32, out: *fp32, n: i32, alpha: fp32' --name add --num-warps 4 --triton-version 3.6.0 --artifact c,cpython,pyi,example,make,sh
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Protocol, SupportsIndex
 
@@ -19,6 +19,24 @@ class _DLPack(Protocol):
 
 class _TensorMap(Protocol):
     def tma_desc_cpu_ptr(self) -> int: ...
+
+class _TensorDescriptor(Protocol):
+    @property
+    def base(self) -> _Pointer: ...
+    @property
+    def shape(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def strides(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def padding(self) -> str: ...
+
+class _Im2colDescriptor(_TensorDescriptor, Protocol):
+    @property
+    def pixel_box_lower_corner(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def pixel_box_upper_corner(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def element_strides(self) -> Sequence[SupportsIndex] | None: ...
 
 class _CudaStream(Protocol):
     def __cuda_stream__(self) -> tuple[int, int]: ...

@@ -9,7 +9,7 @@
 #   source      matmul.cubin  sha256:095cb660d0f6ff4941836a542de6d4bd61306e366e257c3ca55dd635c73cb197
 #   source      matmul.ttir  sha256:9d293fc4552525c6d685a67d7a3d3b7bf6a5d7541e96ff9058f2a4653f075784
 #   regenerate  launchgen emit matmul.json -s 'a_ptr: *fp16:16, b_ptr: *fp16:16, c_ptr: *fp16:16, M: i32, N: i32, K: i32:16, stride_am: i32:16, stride_ak: constexpr = 1, stride_bk: i32:16, stride_bn: constexpr = 1, stride_cm: i32:16, stride_cn: constexpr = 1, BM: constexpr = 128, BN: constexpr = 128, BK: constexpr = 64' --name matmul --artifact c,cpython,pyi,make,sh
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Protocol, SupportsIndex
 from typing import overload
@@ -26,6 +26,24 @@ class _DLPack(Protocol):
 
 class _TensorMap(Protocol):
     def tma_desc_cpu_ptr(self) -> int: ...
+
+class _TensorDescriptor(Protocol):
+    @property
+    def base(self) -> _Pointer: ...
+    @property
+    def shape(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def strides(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def padding(self) -> str: ...
+
+class _Im2colDescriptor(_TensorDescriptor, Protocol):
+    @property
+    def pixel_box_lower_corner(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def pixel_box_upper_corner(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def element_strides(self) -> Sequence[SupportsIndex] | None: ...
 
 class _CudaStream(Protocol):
     def __cuda_stream__(self) -> tuple[int, int]: ...

@@ -5,7 +5,7 @@
 #   target      cuda
 #   artifact    pyi
 #   regenerate  launchgen emit -s 'stream: *fp32, stream_: i32, int: i32, do: i64, args: i32, num_warps: i32, k: i32, K: i32, errno: fp32, lambda: u8, grid: i32, function: i1, x_: i32, _x: i32, grid_x: i32' --name names --num-warps 1 --triton-version 3.2 --artifact c,cpython,pyi,example
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Protocol, SupportsIndex
 
@@ -21,6 +21,24 @@ class _DLPack(Protocol):
 
 class _TensorMap(Protocol):
     def tma_desc_cpu_ptr(self) -> int: ...
+
+class _TensorDescriptor(Protocol):
+    @property
+    def base(self) -> _Pointer: ...
+    @property
+    def shape(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def strides(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def padding(self) -> str: ...
+
+class _Im2colDescriptor(_TensorDescriptor, Protocol):
+    @property
+    def pixel_box_lower_corner(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def pixel_box_upper_corner(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def element_strides(self) -> Sequence[SupportsIndex] | None: ...
 
 class _CudaStream(Protocol):
     def __cuda_stream__(self) -> tuple[int, int]: ...

@@ -98,6 +98,17 @@ enum {
     LG_POINTER_DEVICE_ORDINAL = 9
 };
 
+/* Of a tensor map. */
+#define LG_MOST_RANK 5
+
+enum {
+    LG_PROMOTE_L2_128 = 2,
+    LG_TENSOR_FLOAT16 = 6,
+    LG_TENSOR_TFLOAT32 = 11,
+    LG_TENSOR_TFLOAT32_FTZ = 12,
+    LG_TENSOR_FP4_PADDED = 14
+};
+
 /* Every attribute that a launcher sets is one to three words at the start of the value, which is
  * aligned for the addresses that others hold. */
 typedef struct lg_launch_attribute {
@@ -229,6 +240,14 @@ typedef struct lg_driver {
     int (*module_unload)(void *module);
     int (*module_function)(void **function, void *module, const char *entry);
     int (*pointer_attribute)(void *value, int attribute, uint64_t pointer);
+    int (*driver_version)(int *version);
+    int (*map_tiled)(void *map, int type, uint32_t rank, void *base, const uint64_t *sizes,
+                     const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides,
+                     int interleave, int swizzle, int promotion, int fill);
+    int (*map_im2col)(void *map, int type, uint32_t rank, void *base, const uint64_t *sizes,
+                      const uint64_t *strides, const int *lower, const int *upper,
+                      uint32_t channels, uint32_t pixels, const uint32_t *element_strides,
+                      int interleave, int swizzle, int promotion, int fill);
 } lg_driver;
 
 typedef struct lg_entry_point {
@@ -268,6 +287,9 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(module_unload, "cuModuleUnload", 1),
     LG_ENTRY(module_function, "cuModuleGetFunction", 1),
     LG_ENTRY(pointer_attribute, "cuPointerGetAttribute", 1),
+    LG_ENTRY(driver_version, "cuDriverGetVersion", 1),
+    LG_ENTRY(map_tiled, "cuTensorMapEncodeTiled", 0),
+    LG_ENTRY(map_im2col, "cuTensorMapEncodeIm2col", 0),
 };
 
 #undef LG_ENTRY
@@ -687,10 +709,21 @@ static inline int lg_launch_grid(lg_state *state, const lg_kernel *kernel, void 
     return LG_SUCCESS;
 }
 
+/* Names of attributes that launches ask for. */
+enum {
+    LG_TEXT_DATA_PTR,
+    LG_TEXT_BASE,
+    LG_TEXT_SHAPE,
+    LG_TEXT_STRIDES,
+    LG_TEXT_PADDING,
+    LG_TEXT_ROUND,
+    LG_TEXT_COUNT
+};
+
 typedef struct lg_module {
     PyObject *cuda_error;
     PyObject *allocator;
-    PyObject *text_data_ptr;
+    PyObject *texts[LG_TEXT_COUNT];
 } lg_module;
 
 static lg_module *lg_module_of(PyObject *module)
@@ -1221,7 +1254,8 @@ static int lg_address_from_data_ptr(PyObject *module, const char *kernel,
                                     const lg_argument *argument, PyObject *object,
                                     uint64_t *address)
 {
-    PyObject *result = PyObject_CallMethodNoArgs(object, lg_module_of(module)->text_data_ptr);
+    const lg_module *state = lg_module_of(module);
+    PyObject *result = PyObject_CallMethodNoArgs(object, state->texts[LG_TEXT_DATA_PTR]);
     if (result == NULL)
         return lg_lacks(object, "data_ptr") ? 0 : -1;
     int status = 1;
@@ -1461,12 +1495,18 @@ static int lg_add(PyObject *module, const char *name, PyObject *value)
 LG_COLD
 static int lg_make_module(PyObject *module, const lg_description *description)
 {
+    static const char *const texts[LG_TEXT_COUNT] = {"data_ptr", "base", "shape", "strides",
+                                                     "padding", "round_f32_to_tf32"};
     lg_module *state = lg_module_of(module);
-    state->text_data_ptr = PyUnicode_InternFromString("data_ptr");
+    for (int i = 0; i < LG_TEXT_COUNT; i++) {
+        state->texts[i] = PyUnicode_InternFromString(texts[i]);
+        if (state->texts[i] == NULL)
+            return -1;
+    }
     state->cuda_error = PyErr_NewExceptionWithDoc(
         description->error, "A call of the CUDA driver failed: `code` and `name` say how.",
         PyExc_RuntimeError, NULL);
-    if (state->text_data_ptr == NULL || state->cuda_error == NULL)
+    if (state->cuda_error == NULL)
         return -1;
     if (lg_add(module, "CudaError", Py_NewRef(state->cuda_error)) != 0 ||
         lg_add(module, "signature", lg_make_signature(description)) != 0)
@@ -1489,7 +1529,8 @@ static int lg_clear_module(PyObject *module)
     lg_module *state = lg_module_of(module);
     Py_CLEAR(state->cuda_error);
     Py_CLEAR(state->allocator);
-    Py_CLEAR(state->text_data_ptr);
+    for (int i = 0; i < LG_TEXT_COUNT; i++)
+        Py_CLEAR(state->texts[i]);
     return 0;
 }
 

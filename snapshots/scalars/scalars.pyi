@@ -7,7 +7,7 @@
 #   source      scalars.cubin  sha256:de8df8d5aa144cee49dba3025445b2e9103dd193a0f007795bbb784ceb14cbf4
 #   source      scalars.ttir  sha256:85fa4d457a8296adf4cdabed11c1dedf4a39fe1e8bf65d604c370ac817eb447a
 #   regenerate  launchgen emit scalars.json -s 'out_ptr: *i64, b1: i1, s8: i8, s16: i16, s32: i32, s64: i64, u8_: u8, u16_: u16, u32_: u32, u64_: u64, h: fp16, bh: bf16, f: fp32, d: fp64' --name scalars --artifact c,cpython,pyi
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Protocol, SupportsIndex
 
@@ -23,6 +23,24 @@ class _DLPack(Protocol):
 
 class _TensorMap(Protocol):
     def tma_desc_cpu_ptr(self) -> int: ...
+
+class _TensorDescriptor(Protocol):
+    @property
+    def base(self) -> _Pointer: ...
+    @property
+    def shape(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def strides(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def padding(self) -> str: ...
+
+class _Im2colDescriptor(_TensorDescriptor, Protocol):
+    @property
+    def pixel_box_lower_corner(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def pixel_box_upper_corner(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def element_strides(self) -> Sequence[SupportsIndex] | None: ...
 
 class _CudaStream(Protocol):
     def __cuda_stream__(self) -> tuple[int, int]: ...

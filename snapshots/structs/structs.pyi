@@ -3,7 +3,7 @@
 #   target      cuda
 #   artifact    pyi
 #   regenerate  launchgen emit -s 'params: bytes[24], map: nvTmaDesc, odd: bytes[5], n: i32' --name structs --num-warps 4 --artifact c,cpython,pyi,example
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Protocol, SupportsIndex
 
@@ -19,6 +19,24 @@ class _DLPack(Protocol):
 
 class _TensorMap(Protocol):
     def tma_desc_cpu_ptr(self) -> int: ...
+
+class _TensorDescriptor(Protocol):
+    @property
+    def base(self) -> _Pointer: ...
+    @property
+    def shape(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def strides(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def padding(self) -> str: ...
+
+class _Im2colDescriptor(_TensorDescriptor, Protocol):
+    @property
+    def pixel_box_lower_corner(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def pixel_box_upper_corner(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def element_strides(self) -> Sequence[SupportsIndex] | None: ...
 
 class _CudaStream(Protocol):
     def __cuda_stream__(self) -> tuple[int, int]: ...

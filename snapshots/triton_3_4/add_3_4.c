@@ -97,6 +97,17 @@ enum {
     LG_POINTER_DEVICE_ORDINAL = 9
 };
 
+/* Of a tensor map. */
+#define LG_MOST_RANK 5
+
+enum {
+    LG_PROMOTE_L2_128 = 2,
+    LG_TENSOR_FLOAT16 = 6,
+    LG_TENSOR_TFLOAT32 = 11,
+    LG_TENSOR_TFLOAT32_FTZ = 12,
+    LG_TENSOR_FP4_PADDED = 14
+};
+
 /* Every attribute that a launcher sets is one to three words at the start of the value, which is
  * aligned for the addresses that others hold. */
 typedef struct lg_launch_attribute {
@@ -228,6 +239,14 @@ typedef struct lg_driver {
     int (*module_unload)(void *module);
     int (*module_function)(void **function, void *module, const char *entry);
     int (*pointer_attribute)(void *value, int attribute, uint64_t pointer);
+    int (*driver_version)(int *version);
+    int (*map_tiled)(void *map, int type, uint32_t rank, void *base, const uint64_t *sizes,
+                     const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides,
+                     int interleave, int swizzle, int promotion, int fill);
+    int (*map_im2col)(void *map, int type, uint32_t rank, void *base, const uint64_t *sizes,
+                      const uint64_t *strides, const int *lower, const int *upper,
+                      uint32_t channels, uint32_t pixels, const uint32_t *element_strides,
+                      int interleave, int swizzle, int promotion, int fill);
 } lg_driver;
 
 typedef struct lg_entry_point {
@@ -267,6 +286,9 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(module_unload, "cuModuleUnload", 1),
     LG_ENTRY(module_function, "cuModuleGetFunction", 1),
     LG_ENTRY(pointer_attribute, "cuPointerGetAttribute", 1),
+    LG_ENTRY(driver_version, "cuDriverGetVersion", 1),
+    LG_ENTRY(map_tiled, "cuTensorMapEncodeTiled", 0),
+    LG_ENTRY(map_im2col, "cuTensorMapEncodeIm2col", 0),
 };
 
 #undef LG_ENTRY

@@ -6,7 +6,7 @@
 #   source      tuple.cubin  sha256:6e26b44a214127c56c4d34bbfe34eca0842a731672f240877e5884a659466f05
 #   source      tuple.ttir  sha256:ef41f170754fcad38948512baa7bf95e9ca39df818af413c591d1538ab5ee437
 #   regenerate  launchgen emit tuple.json -s 'ptrs: (*fp32, (*fp32, 3)), shape: (i32, i32), scale: fp32, out_ptr: *fp32' --name tuples --artifact c,cpython,pyi,example
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Protocol, SupportsIndex
 
@@ -22,6 +22,24 @@ class _DLPack(Protocol):
 
 class _TensorMap(Protocol):
     def tma_desc_cpu_ptr(self) -> int: ...
+
+class _TensorDescriptor(Protocol):
+    @property
+    def base(self) -> _Pointer: ...
+    @property
+    def shape(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def strides(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def padding(self) -> str: ...
+
+class _Im2colDescriptor(_TensorDescriptor, Protocol):
+    @property
+    def pixel_box_lower_corner(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def pixel_box_upper_corner(self) -> Sequence[SupportsIndex]: ...
+    @property
+    def element_strides(self) -> Sequence[SupportsIndex] | None: ...
 
 class _CudaStream(Protocol):
     def __cuda_stream__(self) -> tuple[int, int]: ...

@@ -34,6 +34,14 @@ typedef struct lg_driver {
     int (*module_unload)(void *module);
     int (*module_function)(void **function, void *module, const char *entry);
     int (*pointer_attribute)(void *value, int attribute, uint64_t pointer);
+    int (*driver_version)(int *version);
+    int (*map_tiled)(void *map, int type, uint32_t rank, void *base, const uint64_t *sizes,
+                     const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides,
+                     int interleave, int swizzle, int promotion, int fill);
+    int (*map_im2col)(void *map, int type, uint32_t rank, void *base, const uint64_t *sizes,
+                      const uint64_t *strides, const int *lower, const int *upper,
+                      uint32_t channels, uint32_t pixels, const uint32_t *element_strides,
+                      int interleave, int swizzle, int promotion, int fill);
 } lg_driver;
 
 typedef struct lg_entry_point {
@@ -73,6 +81,9 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(module_unload, "cuModuleUnload", 1),
     LG_ENTRY(module_function, "cuModuleGetFunction", 1),
     LG_ENTRY(pointer_attribute, "cuPointerGetAttribute", 1),
+    LG_ENTRY(driver_version, "cuDriverGetVersion", 1),
+    LG_ENTRY(map_tiled, "cuTensorMapEncodeTiled", 0),
+    LG_ENTRY(map_im2col, "cuTensorMapEncodeIm2col", 0),
 };
 
 #undef LG_ENTRY

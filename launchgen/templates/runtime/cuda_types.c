@@ -40,6 +40,17 @@ enum {
     LG_POINTER_DEVICE_ORDINAL = 9
 };
 
+/* Of a tensor map. */
+#define LG_MOST_RANK 5
+
+enum {
+    LG_PROMOTE_L2_128 = 2,
+    LG_TENSOR_FLOAT16 = 6,
+    LG_TENSOR_TFLOAT32 = 11,
+    LG_TENSOR_TFLOAT32_FTZ = 12,
+    LG_TENSOR_FP4_PADDED = 14
+};
+
 /* Every attribute that a launcher sets is one to three words at the start of the value, which is
  * aligned for the addresses that others hold. */
 typedef struct lg_launch_attribute {

@@ -75,12 +75,18 @@ static int lg_add(PyObject *module, const char *name, PyObject *value)
 LG_COLD
 static int lg_make_module(PyObject *module, const lg_description *description)
 {
+    static const char *const texts[LG_TEXT_COUNT] = {"data_ptr", "base", "shape", "strides",
+                                                     "padding", "round_f32_to_tf32"};
     lg_module *state = lg_module_of(module);
-    state->text_data_ptr = PyUnicode_InternFromString("data_ptr");
+    for (int i = 0; i < LG_TEXT_COUNT; i++) {
+        state->texts[i] = PyUnicode_InternFromString(texts[i]);
+        if (state->texts[i] == NULL)
+            return -1;
+    }
     state->cuda_error = PyErr_NewExceptionWithDoc(
         description->error, "A call of the CUDA driver failed: `code` and `name` say how.",
         PyExc_RuntimeError, NULL);
-    if (state->text_data_ptr == NULL || state->cuda_error == NULL)
+    if (state->cuda_error == NULL)
         return -1;
     if (lg_add(module, "CudaError", Py_NewRef(state->cuda_error)) != 0 ||
         lg_add(module, "signature", lg_make_signature(description)) != 0)
@@ -103,7 +109,8 @@ static int lg_clear_module(PyObject *module)
     lg_module *state = lg_module_of(module);
     Py_CLEAR(state->cuda_error);
     Py_CLEAR(state->allocator);
-    Py_CLEAR(state->text_data_ptr);
+    for (int i = 0; i < LG_TEXT_COUNT; i++)
+        Py_CLEAR(state->texts[i]);
     return 0;
 }
 

@@ -1,7 +1,18 @@
+/* Names of attributes that launches ask for. */
+enum {
+    LG_TEXT_DATA_PTR,
+    LG_TEXT_BASE,
+    LG_TEXT_SHAPE,
+    LG_TEXT_STRIDES,
+    LG_TEXT_PADDING,
+    LG_TEXT_ROUND,
+    LG_TEXT_COUNT
+};
+
 typedef struct lg_module {
     PyObject *cuda_error;
     PyObject *allocator;
-    PyObject *text_data_ptr;
+    PyObject *texts[LG_TEXT_COUNT];
 } lg_module;
 
 static lg_module *lg_module_of(PyObject *module)

@@ -60,7 +60,8 @@ static int lg_address_from_data_ptr(PyObject *module, const char *kernel,
                                     const lg_argument *argument, PyObject *object,
                                     uint64_t *address)
 {
-    PyObject *result = PyObject_CallMethodNoArgs(object, lg_module_of(module)->text_data_ptr);
+    const lg_module *state = lg_module_of(module);
+    PyObject *result = PyObject_CallMethodNoArgs(object, state->texts[LG_TEXT_DATA_PTR]);
     if (result == NULL)
         return lg_lacks(object, "data_ptr") ? 0 : -1;
     int status = 1;
