@@ -11,6 +11,46 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 
+class Convention(NamedTuple):
+    """How the Python launcher is called."""
+
+    name: str
+    summary: str
+    module: str
+    """The extension module; ``{name}`` is the launcher's name."""
+    head: int = 0
+    """Arguments before the kernel's, by position; 0: the launcher's own, also by keyword."""
+    is_unwrapped: bool = False
+    """Whether the caller does what Triton's launcher objects do: it has taken descriptors apart
+    and brings scratch memory, in arguments that ``head`` does not count."""
+    is_public: bool = True
+    """Whether the command line offers it."""
+
+
+DIRECT: Final = Convention(
+    name="direct", summary="launch(grid, stream, *arguments)", module="{name}"
+)
+TRITON: Final = Convention(
+    name="triton",
+    summary="as Triton's generated launchers are",
+    module="__triton_launcher",
+    head=11,
+    is_unwrapped=True,
+)
+LAUNCHER: Final = Convention(
+    name="launcher",
+    summary="as Triton's launcher objects are",
+    module="__triton_launcher",
+    head=9,
+    is_public=False,
+)
+
+CONVENTIONS: Final[Mapping[str, Convention]] = MappingProxyType(
+    {row.name: row for row in (DIRECT, TRITON, LAUNCHER)}
+)
+"""Conventions by name, in table order."""
+
+
 class Face(NamedTuple):
     """What the C of an artifact compiles to, and with which flags.
 
@@ -19,7 +59,8 @@ class Face(NamedTuple):
 
     summary: str
     file: str
-    """The product's file name; ``{suffix}`` is the interpreter's own suffix of extensions."""
+    """The product's file name; ``{suffix}`` is the interpreter's own suffix of extensions, and
+    ``{module}`` what it imports there."""
     flags: tuple[str, ...] = ("-shared", "-O1")
     """Flags that gcc, clang and nvcc all take as they are."""
     host_flags: tuple[str, ...] = ("-fPIC", "-fvisibility=hidden")
@@ -46,7 +87,7 @@ class Face(NamedTuple):
 LIBRARY: Final = Face(summary="C library", file="lib{name}.so")
 EXTENSION: Final = Face(
     summary="Python extension module",
-    file="{name}{suffix}",
+    file="{module}{suffix}",
     uses_headers=False,
     needs_python=True,
 )
@@ -63,7 +104,9 @@ class Output(NamedTuple):
     """One file of an artifact."""
 
     file: str
+    """``{name}`` is the launcher's, ``{module}`` what Python imports."""
     template: str
+    """``{convention}`` is how the Python launcher is called."""
     executable: bool = False
     header: bool = False
     """Contained in the artifact's other file where a single one is printed."""
@@ -79,6 +122,8 @@ class Artifact(NamedTuple):
     """Emitted where ``--artifact`` is not given."""
     face: Face | None = None
     """What its C compiles to; None for text that is no launcher."""
+    is_called: bool = False
+    """Whether it follows the convention by which Python calls the launcher."""
     needs: tuple[str, ...] = ()
     """Names of artifacts of which at least one must be emitted with it."""
     describes_one: bool = False
@@ -101,14 +146,16 @@ _ROWS: Final = (
     Artifact(
         name="cpython",
         summary="a Python extension module: {name}_py.c",
-        outputs=(Output(file="{name}_py.c", template="cpython/module.c.jinja"),),
+        outputs=(Output(file="{name}_py.c", template="cpython/{convention}.c.jinja"),),
         default=True,
         face=EXTENSION,
+        is_called=True,
     ),
     Artifact(
         name="pyi",
         summary="a type stub of the Python module: {name}.pyi",
-        outputs=(Output(file="{name}.pyi", template="cpython/stub.pyi.jinja"),),
+        outputs=(Output(file="{module}.pyi", template="cpython/{convention}.pyi.jinja"),),
+        is_called=True,
     ),
     Artifact(
         name="example",

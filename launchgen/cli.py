@@ -78,6 +78,7 @@ def emit(ctx: click.Context, /, **_: object) -> int:
     chosen = _overrides(given)
 
     from launchgen import caches, planning, rendering, sources, template_cache  # noqa: PLC0415
+    from launchgen.artifacts import CONVENTIONS  # noqa: PLC0415
 
     target = TARGETS[given.target]
     kernel = sources.read_kernel(
@@ -99,6 +100,7 @@ def emit(ctx: click.Context, /, **_: object) -> int:
         command=shlex.join(command_words(ctx, artifacts, signature=str(kernel.signature))),
         version=launchgen.__version__ if given.stamp_version else None,
         standalone=given.out == "-",
+        convention=CONVENTIONS[given.convention],
     )
     folder = caches.cache_folder()
     cache = None if folder is None else template_cache.compiled_templates(folder)

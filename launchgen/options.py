@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from launchgen.artifacts import ARTIFACTS, Artifact
+from launchgen.artifacts import ARTIFACTS, CONVENTIONS, DIRECT, Artifact
 from launchgen.diagnostics import Diagnostic, UsageError, did_you_mean
 from launchgen.targets import TARGETS
 
@@ -201,10 +201,12 @@ EMIT: Final[tuple[click.Parameter, ...]] = (
     Option(
         "--convention",
         section=_OUTPUT,
-        type=click.Choice(["direct"]),
-        default="direct",
+        type=click.Choice([row.name for row in CONVENTIONS.values() if row.is_public]),
+        default=DIRECT.name,
         show_default=True,
-        help="How the Python launcher is called.",
+        help="How the Python launcher is called: "
+        + "; ".join(f"{row.name}, {row.summary}" for row in CONVENTIONS.values() if row.is_public)
+        + ".",
     ),
     Option(
         "--out",

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
+import msgspec.structs
+
 from launchgen.abi import Slot, slot_text
+from launchgen.artifacts import DIRECT, LAUNCHER, TRITON, Convention
+from launchgen.calling import as_called
+from launchgen.conventions import called_source
 from launchgen.descriptor_records import PlanDescriptor
 from launchgen.descriptors import place_of, plan_descriptors
 from launchgen.example import example_call, example_grid
@@ -16,6 +22,7 @@ from launchgen.parameters import c_parameters
 from launchgen.provenance import make_banner
 from launchgen.pyplan import plan_python
 from launchgen.records import (
+    Banner,
     LaunchPlan,
     PlanDeclaration,
     PlanLimits,
@@ -41,31 +48,67 @@ from launchgen.variants import (
 
 _SCRATCH_CHECK: Final = ("scratch",)
 _CORE: Final = ("prologue", "error", "kernel", "context", "launch")
-_PYTHON: Final = (
-    "python_module",
-    "python_gather",
-    "python_grid",
-    "python_allocator",
-    "python_exec",
+_CALLED: Final = MappingProxyType(
+    {
+        DIRECT.name: (
+            "python_gather",
+            "python_grid",
+            "python_stream",
+            "python_allocator",
+            "python_exec",
+        ),
+        TRITON.name: ("python_call",),
+        LAUNCHER.name: ("python_launcher",),
+    }
 )
+"""Fragments of the Python launcher by how it is called."""
+_CALLED_SCRATCH: Final = MappingProxyType(
+    {
+        DIRECT.name: (),
+        TRITON.name: ("python_pointer",),
+        LAUNCHER.name: ("python_launcher_scratch",),
+    }
+)
+"""What it needs besides for hidden slots, whose values come with a call."""
 
 
-def make_plan(
+def make_plan(  # noqa: PLR0913 - one for each option that is a decision of the whole
     source: KernelSource,
     *,
     target: Target,
     command: str,
     version: str | None = None,
     standalone: bool = False,
+    convention: Convention = DIRECT,
 ) -> LaunchPlan:
     """Decide everything about one launcher.
 
     ``command`` is the line that makes the output again, for the banner; ``version`` stands there
-    where it is not None.  A ``standalone`` source includes no other file.
+    where it is not None.  A ``standalone`` source includes no other file.  ``convention`` is how
+    Python calls the launcher.
 
     Raises UnsupportedError for images that no single launcher can be made for, and what
     :func:`launchgen.abi.slots` and :func:`launchgen.descriptors.plan_descriptors` raise.
     """
+    banner = make_banner(source, target, command=command, version=version)
+    plan = _plan(source, DIRECT, target=target, banner=banner, standalone=standalone)
+    if convention is DIRECT:
+        return plan
+    called = called_source(source, convention, target=target)
+    return msgspec.structs.replace(
+        plan,
+        called=_plan(called, convention, target=target, banner=banner, standalone=standalone),
+    )
+
+
+def _plan(
+    source: KernelSource,
+    convention: Convention,
+    *,
+    target: Target,
+    banner: Banner,
+    standalone: bool,
+) -> LaunchPlan:
     signature, ranked = source.signature, arrange(source.variants)
     kernel_slots, counts = shared_slots(signature, ranked, target=target)
     described = tuple(variant.metadata for variant in ranked)
@@ -76,6 +119,8 @@ def make_plan(
     choices = tuple(plan_choices(ranked))
     images = tuple(variant.architecture for variant in variants if variant.architecture)
     scratch = tuple(plan_scratch(described))
+    called = as_called(convention, kernel_slots, name=source.name)
+    null_slots = tuple(_null_slots(kernel_slots, scratch))
     own = _own_parameters(has_image)
     public = (*own, *(_own("void *", part.public) for part in scratch))
     described_tensors = plan_descriptors(signature, described, name=source.name)
@@ -93,19 +138,23 @@ def make_plan(
         parameters,
         scratch=scratch,
         images=images if has_image else None,
+        called=called,
     )
     has_hints = any(p.is_divisible or p.is_one for p in parameters)
     unhinted = unhinted_pointers(signature)
     example = tuple(example_call(own, scratch, parameters))
     example_x, example_y, example_z = example_grid(described)
+    has_call = convention is not DIRECT
+    loading = _loading_fragments(variants, target, has_image=has_image, has_call=has_call)
     core = (
-        *_core_fragments(signature, variants, target, has_image=has_image, has_hints=has_hints),
+        *_core_fragments(signature, target, has_hints=has_hints),
+        *loading,
         *_descriptor_fragments(descriptors),
     )
     return LaunchPlan(
         name=source.name,
         guard=CIdentifier(f"LAUNCHGEN_{source.name}_H"),
-        banner=make_banner(source, target, command=command, version=version),
+        banner=banner,
         limits=_plan_limits(target),
         variants=variants,
         variant_count=len(variants),
@@ -122,7 +171,7 @@ def make_plan(
         prototype=(*public, *(_declared(p.public_c, p.public, p) for p in parameters)),
         definition=(*public, *(_declared(p.public_c, p.argument, p) for p in parameters)),
         core=(
-            *own,
+            *(_own_of_a_call(null_slots) if has_call else own),
             *(_own("uint64_t ", part.slot) for part in scratch),
             *(_declared(p.slot_c, p.slot, p) for p in parameters),
         ),
@@ -132,7 +181,8 @@ def make_plan(
         descriptor_types=tuple(dict.fromkeys(each.type for each in descriptors)),
         scratch=scratch,
         has_scratch=bool(scratch),
-        null_slots=tuple(_null_slots(kernel_slots, scratch)),
+        null_slots=null_slots,
+        has_null_slots=bool(null_slots),
         slots=tuple(_plan_slots(kernel_slots, by_path)),
         has_slots=bool(kernel_slots),
         uses_memcpy=any(p.rounds or p.is_descriptor for p in parameters),
@@ -144,8 +194,16 @@ def make_plan(
         unhinted=unhinted,
         has_unhinted=bool(unhinted),
         fragments=resolve((*core, *_SCRATCH_CHECK) if scratch else core),
-        python_fragments=resolve((*core, *_python_fragments(signature, parameters, python))),
+        python_fragments=resolve(
+            (
+                *core,
+                *_CALLED[convention.name],
+                *(_CALLED_SCRATCH[convention.name] if null_slots else ()),
+                *_python_fragments(signature, parameters, python),
+            )
+        ),
         python=python,
+        called=None,
         level0=plan_level0(source.name, signature, described[0]),
     )
 
@@ -155,6 +213,16 @@ def _own_parameters(has_image: bool) -> tuple[PlanDeclaration, ...]:
     function = () if has_image else (_own("void *", FUNCTION),)
     grid = (_own("uint32_t ", name) for name in GRID_AXES)
     return (*function, _own("void *", STREAM), *grid)
+
+
+def _own_of_a_call(hidden: tuple[CIdentifier, ...]) -> tuple[PlanDeclaration, ...]:
+    """Return what a launch takes besides arguments where its metadata comes with a call."""
+    return (
+        _own("const lg_kernel *", "how"),
+        _own("lg_state *", "state"),
+        *_own_parameters(has_image=True),
+        *(_own("uint64_t ", name) for name in hidden),
+    )
 
 
 def _own(type_c: str, name: str) -> PlanDeclaration:
@@ -204,27 +272,22 @@ def _plan_limits(target: Target) -> PlanLimits:
         grid_z=grid_z,
         portable_cluster=target.portable_cluster,
         default_shared=target.default_shared,
+        largest_shared=target.largest_shared,
     )
 
 
-def _core_fragments(
-    signature: Signature,
-    variants: tuple[PlanVariant, ...],
-    target: Target,
-    *,
-    has_image: bool,
-    has_hints: bool,
-) -> tuple[str, ...]:
-    loading = _loading_fragments(variants, target, has_image=has_image)
+def _core_fragments(signature: Signature, target: Target, *, has_hints: bool) -> tuple[str, ...]:
     hints = ("hints",) if has_hints else ()
     scalars = (s.fragments for s in _scalars(signature))
-    return (*_CORE, *target.fragments, *loading, *hints, *(f for each in scalars for f in each))
+    return (*_CORE, *target.fragments, *hints, *(f for each in scalars for f in each))
 
 
 def _loading_fragments(
-    variants: tuple[PlanVariant, ...], target: Target, *, has_image: bool
+    variants: tuple[PlanVariant, ...], target: Target, *, has_image: bool, has_call: bool
 ) -> tuple[str, ...]:
     """Return what finds the function, and what sets on it that a launch of it is allowed."""
+    if has_call:
+        return ("handle_cluster",)
     is_large_cluster = any(v.cluster_size > target.portable_cluster for v in variants)
     # Any shared memory: with the kernel's static use, which the image knows, it may be much.
     allowed = 0 if has_image else target.default_shared
@@ -241,7 +304,6 @@ def _descriptor_fragments(descriptors: tuple[PlanDescriptor, ...]) -> tuple[str,
 def _python_fragments(
     signature: Signature, parameters: tuple[PlanParameter, ...], python: PlanPython
 ) -> Iterator[str]:
-    yield from _PYTHON
     for scalar in _scalars(signature):
         yield from scalar.python_fragments
     conditions = {
@@ -252,7 +314,7 @@ def _python_fragments(
         "python_im2col": any(d and d.type.is_im2col for d in (p.descriptor for p in parameters)),
         "python_complain": bool(python.entries),
         "python_tuple": bool(python.unpacks),
-        "python_scratch": bool(python.allocations),
+        "python_allocate": bool(python.allocations),
         "python_function": python.grid != 0,
     }
     yield from (name for name, is_needed in conditions.items() if is_needed)

@@ -24,15 +24,20 @@ def copied_images(plan: LaunchPlan) -> Iterator[PlanImage]:
 
 
 def _products(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> Iterator[PlanProduct]:
+    module = (plan.called or plan).python.module
     copies = tuple(image.file for image in copied_images(plan))
     emitted = tuple(
-        output.file.format(name=plan.name) for artifact in artifacts for output in artifact.outputs
+        output.file.format(name=plan.name, module=module)
+        for artifact in artifacts
+        for output in artifact.outputs
     )
     for artifact in artifacts:
         face = artifact.face
         if face is None:
             continue
-        outputs = tuple(output.file.format(name=plan.name) for output in artifact.outputs)
+        outputs = tuple(
+            output.file.format(name=plan.name, module=module) for output in artifact.outputs
+        )
         companions = tuple(name.format(name=plan.name) for name in face.companions)
         sources = (*(name for name in outputs if name.endswith(".c")), *companions)
         headers = tuple(n for n in emitted if n.endswith(".h") and face.uses_headers)
@@ -52,4 +57,5 @@ def _products(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> Iterator[Pla
 
 
 def _file(plan: LaunchPlan, face: Face, suffix: str) -> str:
-    return face.file.format(name=plan.name, suffix=suffix)
+    called = plan.called or plan
+    return face.file.format(name=plan.name, module=called.python.module, suffix=suffix)

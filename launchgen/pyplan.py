@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from launchgen.abi import has_oversized_shared
+from launchgen.calling import Called
 from launchgen.metadata import LaunchMetadata
 from launchgen.naming import (
     FUNCTION,
@@ -51,13 +53,14 @@ class _Node(NamedTuple):
     object: str
 
 
-def plan_python(
+def plan_python(  # noqa: PLR0913 - one for each part of the plan that it is made from
     signature: Signature,
     metadata: LaunchMetadata,
     parameters: tuple[PlanParameter, ...],
     *,
     scratch: tuple[PlanScratch, ...],
     images: tuple[str, ...] | None,
+    called: Called,
 ) -> PlanPython:
     """Decide how a Python call becomes storage bits.
 
@@ -66,17 +69,21 @@ def plan_python(
     None without one.
     """
     own = (FUNCTION, GRID, STREAM) if images is None else (GRID, STREAM)
-    nodes = tuple(_nodes(signature.arguments, (), len(own)))
+    nodes = tuple(_nodes(signature.arguments, (), called.head or len(own)))
     own_keywords = tuple(_own_keywords(own))
     by_name = tuple(_keywords(signature))
     keywords = (*own_keywords, *by_name)
     required = max(i for i, keyword in enumerate(keywords) if not keyword.is_constant) + 1
     entries = tuple(_entries(signature, nodes))
     return PlanPython(
+        convention=called.convention.name,
+        module=called.module,
+        tail=called.tail,
+        knows_oversized=has_oversized_shared(metadata.triton_version),
         keywords=keywords,
         own=own_keywords,
         by_name=by_name,
-        count=len(keywords),
+        count=len(by_name) + (called.head or len(own)),
         required=required,
         grid=own.index(GRID),
         stream=own.index(STREAM),

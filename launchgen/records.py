@@ -134,6 +134,8 @@ class PlanLimits(Struct, frozen=True, kw_only=True):
     grid_z: int
     portable_cluster: int
     default_shared: int
+    largest_shared: int
+    """Of any device, without the driver's mode for more."""
 
 
 class PlanAttribute(Struct, frozen=True, kw_only=True):
@@ -272,6 +274,15 @@ class PlanKeyword(Struct, frozen=True, kw_only=True):
 class PlanPython(Struct, frozen=True, kw_only=True):
     """The Python module: names, conversion steps in order, messages."""
 
+    convention: str
+    """How it is called, and so which template prints it."""
+    module: CIdentifier
+    """What is imported."""
+    tail: int
+    """Index of the first of the last four arguments before the kernel's, in Triton's conventions:
+    metadata of the kernel and of the launch, two hooks."""
+    knows_oversized: bool
+    """Whether its release asks for the driver's mode for more shared memory than devices have."""
     keywords: tuple[PlanKeyword, ...]
     """Every parameter of the function, in order."""
     own: tuple[PlanKeyword, ...]
@@ -353,6 +364,7 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
     has_scratch: bool
     null_slots: tuple[CIdentifier, ...]
     """Hidden slots without a need: the kernel gets null there."""
+    has_null_slots: bool
     slots: tuple[PlanSlot, ...]
     has_slots: bool
     uses_memcpy: bool
@@ -373,4 +385,6 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
     python_fragments: tuple[str, ...]
     """Of the runtime, in order, that the Python launcher needs."""
     python: PlanPython
+    called: LaunchPlan | None
+    """The plan of the Python launcher where that is another function than C's."""
     level0: PlanLevel0

@@ -65,10 +65,13 @@ def _outputs(
         for output in artifact.outputs:
             if output.header and plan.is_standalone:
                 continue
-            template = environment.get_template(output.template)
-            text = template.render(plan=plan, artifact=artifact, build=build)
+            # What Python calls may be another function than C's, with a plan of its own.
+            called = plan.called if plan.called is not None and artifact.is_called else plan
+            convention = called.python.convention
+            template = environment.get_template(output.template.format(convention=convention))
+            text = template.render(plan=called, artifact=artifact, build=build)
             yield GeneratedFile(
-                name=output.file.format(name=plan.name),
+                name=output.file.format(name=plan.name, module=called.python.module),
                 content=text.encode("ascii"),
                 artifact=artifact.name,
                 executable=output.executable,

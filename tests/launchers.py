@@ -174,7 +174,7 @@ class Launcher:
         made = face.artifact.face
         assert made is not None
         source = next(o.file for o in face.artifact.outputs if o.file.endswith(".c"))
-        product = folder / made.file.format(name=self.name, suffix=SUFFIX)
+        product = folder / made.file.format(name=self.name, module=self.name, suffix=SUFFIX)
         include = ("-isystem", sysconfig.get_path("include")) if made.needs_python else ()
         command = (
             *find_compiler(os.environ).words,

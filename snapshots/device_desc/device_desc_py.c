@@ -1009,6 +1009,7 @@ enum {
     LG_TEXT_STRIDES,
     LG_TEXT_PADDING,
     LG_TEXT_ROUND,
+    LG_TEXT_CALLS,
     LG_TEXT_COUNT
 };
 
@@ -1238,8 +1239,6 @@ static inline int lg_overflows(PyObject *number, int64_t *value)
 }
 
 static const lg_argument lg_grid_axes[] = {{"grid x", "int"}, {"grid y", "int"}, {"grid z", "int"}};
-static const lg_argument lg_whole_grid = {"grid", "int or tuple of one to three"};
-static const lg_argument lg_stream_argument = {"stream", "int, None or a stream object"};
 
 /* Takes any integer, and says what is wrong with everything else. */
 LG_COLD
@@ -1259,6 +1258,17 @@ static int lg_any_grid_size(const char *kernel, PyObject *object, const lg_argum
     *size = (uint32_t)value;
     return 0;
 }
+
+static inline int lg_is_grid_size(PyObject *object, uint32_t *size)
+{
+    int64_t value = 0;
+    if (!PyLong_CheckExact(object) || lg_overflows(object, &value))
+        return 0;
+    *size = (uint32_t)value;
+    return value >= 0 && value <= (int64_t)UINT32_MAX;
+}
+
+static const lg_argument lg_whole_grid = {"grid", "int or tuple of one to three"};
 
 LG_COLD
 static int lg_grid_from_list(const char *kernel, PyObject *object, uint32_t grid[3])
@@ -1282,15 +1292,6 @@ static int lg_grid_from_list(const char *kernel, PyObject *object, uint32_t grid
     return status;
 }
 
-static inline int lg_is_grid_size(PyObject *object, uint32_t *size)
-{
-    int64_t value = 0;
-    if (!PyLong_CheckExact(object) || lg_overflows(object, &value))
-        return 0;
-    *size = (uint32_t)value;
-    return value >= 0 && value <= (int64_t)UINT32_MAX;
-}
-
 /* An int, or a tuple or list of one to three; sizes left out are 1. */
 static inline int lg_grid_from_object(const char *kernel, PyObject *object, uint32_t grid[3])
 {
@@ -1309,6 +1310,8 @@ static inline int lg_grid_from_object(const char *kernel, PyObject *object, uint
     grid[0] = grid[1] = grid[2] = 1;
     return lg_grid_from_list(kernel, object, grid);
 }
+
+static const lg_argument lg_stream_argument = {"stream", "int, None or a stream object"};
 
 static int lg_handle_from_int(const char *kernel, const lg_argument *what, PyObject *object,
                               void **handle)
@@ -1606,14 +1609,13 @@ static int lg_pointer_from_object(PyObject *module, const char *kernel,
     return lg_translate(module, kernel, argument, object, stream, address);
 }
 
-/* Asks the allocator for scratch memory; `buffer` owns it and must outlive the launch call. */
+/* Asks an allocator for scratch memory; `buffer` owns it and must outlive the launch call. */
 LG_COLD
-static int lg_allocate(PyObject *module, const lg_kernel *kernel, const lg_argument *what,
-                       uint64_t each, uint64_t align, const uint32_t grid[3], void *stream,
-                       PyObject **buffer, uint64_t *address)
+static int lg_allocate_from(PyObject *module, PyObject *allocator, const lg_kernel *kernel,
+                            const lg_argument *what, uint64_t each, uint64_t align,
+                            const uint32_t grid[3], void *stream, PyObject **buffer,
+                            uint64_t *address)
 {
-    lg_module *state = lg_module_of(module);
-    PyObject *allocator = NULL;
     uint64_t bytes = 0;
     lg_grid blocks = {grid[0], grid[1], grid[2]};
     if (lg_is_empty(grid[0], grid[1], grid[2]))
@@ -1629,9 +1631,6 @@ static int lg_allocate(PyObject *module, const lg_kernel *kernel, const lg_argum
                      what->place);
         return -1;
     }
-    LG_BEGIN_LOCKED(module)
-    allocator = Py_XNewRef(state->allocator);
-    LG_END_LOCKED();
     if (allocator == NULL) {
         PyErr_Format(PyExc_RuntimeError,
                      "%s: needs %llu bytes of %s, but no allocator is set; call "
@@ -1643,10 +1642,26 @@ static int lg_allocate(PyObject *module, const lg_kernel *kernel, const lg_argum
     *buffer = PyObject_CallFunction(allocator, "KKK", (unsigned long long)bytes,
                                     (unsigned long long)align,
                                     (unsigned long long)(uintptr_t)stream);
-    Py_DECREF(allocator);
     if (*buffer == NULL)
         return -1;
     return lg_pointer_from_object(module, kernel->name, what, *buffer, stream, address);
+}
+
+/* Asks the module's allocator for scratch memory. */
+LG_COLD
+static int lg_allocate(PyObject *module, const lg_kernel *kernel, const lg_argument *what,
+                       uint64_t each, uint64_t align, const uint32_t grid[3], void *stream,
+                       PyObject **buffer, uint64_t *address)
+{
+    const lg_module *state = lg_module_of(module);
+    PyObject *allocator = NULL;
+    LG_BEGIN_LOCKED(module)
+    allocator = Py_XNewRef(state->allocator);
+    LG_END_LOCKED();
+    int status = lg_allocate_from(module, allocator, kernel, what, each, align, grid, stream,
+                                  buffer, address);
+    Py_XDECREF(allocator);
+    return status;
 }
 
 /* The allocator of scratch memory is the module's: what one thread sets, all threads use. */
@@ -1668,6 +1683,61 @@ static PyObject *lg_set_allocator(PyObject *module, PyObject *allocator)
     LG_END_LOCKED();
     Py_XDECREF(old);
     Py_RETURN_NONE;
+}
+
+/* Takes over the reference to `value`, which may be NULL with an exception set. */
+LG_COLD
+static int lg_add(PyObject *module, const char *name, PyObject *value)
+{
+    int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
+    Py_XDECREF(value);
+    return status;
+}
+
+LG_COLD
+static int lg_start_module(PyObject *module, const char *error)
+{
+    static const char *const texts[LG_TEXT_COUNT] = {"data_ptr", "base",    "shape",
+                                                     "strides",  "padding", "round_f32_to_tf32",
+                                                     "calls"};
+    lg_module *state = lg_module_of(module);
+    for (int i = 0; i < LG_TEXT_COUNT; i++) {
+        state->texts[i] = PyUnicode_InternFromString(texts[i]);
+        if (state->texts[i] == NULL)
+            return -1;
+    }
+    state->cuda_error = PyErr_NewExceptionWithDoc(
+        error, "A call of the CUDA driver failed: `code` and `name` say how.", PyExc_RuntimeError,
+        NULL);
+    if (state->cuda_error == NULL)
+        return -1;
+    return lg_add(module, "CudaError", Py_NewRef(state->cuda_error));
+}
+
+LG_COLD
+static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
+{
+    lg_module *state = lg_module_of(module);
+    Py_VISIT(state->cuda_error);
+    Py_VISIT(state->allocator);
+    return 0;
+}
+
+LG_COLD
+static int lg_clear_module(PyObject *module)
+{
+    lg_module *state = lg_module_of(module);
+    Py_CLEAR(state->cuda_error);
+    Py_CLEAR(state->allocator);
+    for (int i = 0; i < LG_TEXT_COUNT; i++)
+        Py_CLEAR(state->texts[i]);
+    return 0;
+}
+
+LG_COLD
+static void lg_free_module(void *module)
+{
+    (void)lg_clear_module((PyObject *)module);
 }
 
 /* What the module is made of beside its functions; the rest of the file says it. */
@@ -1735,61 +1805,13 @@ static PyObject *lg_make_metadata(const lg_description *description)
     return proxy;
 }
 
-/* Takes over the reference to `value`, which may be NULL with an exception set. */
-LG_COLD
-static int lg_add(PyObject *module, const char *name, PyObject *value)
-{
-    int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
-    Py_XDECREF(value);
-    return status;
-}
-
 LG_COLD
 static int lg_make_module(PyObject *module, const lg_description *description)
 {
-    static const char *const texts[LG_TEXT_COUNT] = {"data_ptr", "base", "shape", "strides",
-                                                     "padding", "round_f32_to_tf32"};
-    lg_module *state = lg_module_of(module);
-    for (int i = 0; i < LG_TEXT_COUNT; i++) {
-        state->texts[i] = PyUnicode_InternFromString(texts[i]);
-        if (state->texts[i] == NULL)
-            return -1;
-    }
-    state->cuda_error = PyErr_NewExceptionWithDoc(
-        description->error, "A call of the CUDA driver failed: `code` and `name` say how.",
-        PyExc_RuntimeError, NULL);
-    if (state->cuda_error == NULL)
-        return -1;
-    if (lg_add(module, "CudaError", Py_NewRef(state->cuda_error)) != 0 ||
+    if (lg_start_module(module, description->error) != 0 ||
         lg_add(module, "signature", lg_make_signature(description)) != 0)
         return -1;
     return lg_add(module, "metadata", lg_make_metadata(description));
-}
-
-LG_COLD
-static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
-{
-    lg_module *state = lg_module_of(module);
-    Py_VISIT(state->cuda_error);
-    Py_VISIT(state->allocator);
-    return 0;
-}
-
-LG_COLD
-static int lg_clear_module(PyObject *module)
-{
-    lg_module *state = lg_module_of(module);
-    Py_CLEAR(state->cuda_error);
-    Py_CLEAR(state->allocator);
-    for (int i = 0; i < LG_TEXT_COUNT; i++)
-        Py_CLEAR(state->texts[i]);
-    return 0;
-}
-
-LG_COLD
-static void lg_free_module(void *module)
-{
-    (void)lg_clear_module((PyObject *)module);
 }
 
 LG_ALIGNAS(64) static const unsigned char lg_image_device_desc_cpython[] = {

@@ -1000,6 +1000,7 @@ enum {
     LG_TEXT_STRIDES,
     LG_TEXT_PADDING,
     LG_TEXT_ROUND,
+    LG_TEXT_CALLS,
     LG_TEXT_COUNT
 };
 
@@ -1229,8 +1230,6 @@ static inline int lg_overflows(PyObject *number, int64_t *value)
 }
 
 static const lg_argument lg_grid_axes[] = {{"grid x", "int"}, {"grid y", "int"}, {"grid z", "int"}};
-static const lg_argument lg_whole_grid = {"grid", "int or tuple of one to three"};
-static const lg_argument lg_stream_argument = {"stream", "int, None or a stream object"};
 
 /* Takes any integer, and says what is wrong with everything else. */
 LG_COLD
@@ -1250,6 +1249,17 @@ static int lg_any_grid_size(const char *kernel, PyObject *object, const lg_argum
     *size = (uint32_t)value;
     return 0;
 }
+
+static inline int lg_is_grid_size(PyObject *object, uint32_t *size)
+{
+    int64_t value = 0;
+    if (!PyLong_CheckExact(object) || lg_overflows(object, &value))
+        return 0;
+    *size = (uint32_t)value;
+    return value >= 0 && value <= (int64_t)UINT32_MAX;
+}
+
+static const lg_argument lg_whole_grid = {"grid", "int or tuple of one to three"};
 
 LG_COLD
 static int lg_grid_from_list(const char *kernel, PyObject *object, uint32_t grid[3])
@@ -1273,15 +1283,6 @@ static int lg_grid_from_list(const char *kernel, PyObject *object, uint32_t grid
     return status;
 }
 
-static inline int lg_is_grid_size(PyObject *object, uint32_t *size)
-{
-    int64_t value = 0;
-    if (!PyLong_CheckExact(object) || lg_overflows(object, &value))
-        return 0;
-    *size = (uint32_t)value;
-    return value >= 0 && value <= (int64_t)UINT32_MAX;
-}
-
 /* An int, or a tuple or list of one to three; sizes left out are 1. */
 static inline int lg_grid_from_object(const char *kernel, PyObject *object, uint32_t grid[3])
 {
@@ -1300,6 +1301,8 @@ static inline int lg_grid_from_object(const char *kernel, PyObject *object, uint
     grid[0] = grid[1] = grid[2] = 1;
     return lg_grid_from_list(kernel, object, grid);
 }
+
+static const lg_argument lg_stream_argument = {"stream", "int, None or a stream object"};
 
 static int lg_handle_from_int(const char *kernel, const lg_argument *what, PyObject *object,
                               void **handle)
@@ -1618,6 +1621,61 @@ static PyObject *lg_set_allocator(PyObject *module, PyObject *allocator)
     Py_RETURN_NONE;
 }
 
+/* Takes over the reference to `value`, which may be NULL with an exception set. */
+LG_COLD
+static int lg_add(PyObject *module, const char *name, PyObject *value)
+{
+    int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
+    Py_XDECREF(value);
+    return status;
+}
+
+LG_COLD
+static int lg_start_module(PyObject *module, const char *error)
+{
+    static const char *const texts[LG_TEXT_COUNT] = {"data_ptr", "base",    "shape",
+                                                     "strides",  "padding", "round_f32_to_tf32",
+                                                     "calls"};
+    lg_module *state = lg_module_of(module);
+    for (int i = 0; i < LG_TEXT_COUNT; i++) {
+        state->texts[i] = PyUnicode_InternFromString(texts[i]);
+        if (state->texts[i] == NULL)
+            return -1;
+    }
+    state->cuda_error = PyErr_NewExceptionWithDoc(
+        error, "A call of the CUDA driver failed: `code` and `name` say how.", PyExc_RuntimeError,
+        NULL);
+    if (state->cuda_error == NULL)
+        return -1;
+    return lg_add(module, "CudaError", Py_NewRef(state->cuda_error));
+}
+
+LG_COLD
+static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
+{
+    lg_module *state = lg_module_of(module);
+    Py_VISIT(state->cuda_error);
+    Py_VISIT(state->allocator);
+    return 0;
+}
+
+LG_COLD
+static int lg_clear_module(PyObject *module)
+{
+    lg_module *state = lg_module_of(module);
+    Py_CLEAR(state->cuda_error);
+    Py_CLEAR(state->allocator);
+    for (int i = 0; i < LG_TEXT_COUNT; i++)
+        Py_CLEAR(state->texts[i]);
+    return 0;
+}
+
+LG_COLD
+static void lg_free_module(void *module)
+{
+    (void)lg_clear_module((PyObject *)module);
+}
+
 /* What the module is made of beside its functions; the rest of the file says it. */
 typedef struct lg_description {
     const char *module;
@@ -1683,61 +1741,13 @@ static PyObject *lg_make_metadata(const lg_description *description)
     return proxy;
 }
 
-/* Takes over the reference to `value`, which may be NULL with an exception set. */
-LG_COLD
-static int lg_add(PyObject *module, const char *name, PyObject *value)
-{
-    int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
-    Py_XDECREF(value);
-    return status;
-}
-
 LG_COLD
 static int lg_make_module(PyObject *module, const lg_description *description)
 {
-    static const char *const texts[LG_TEXT_COUNT] = {"data_ptr", "base", "shape", "strides",
-                                                     "padding", "round_f32_to_tf32"};
-    lg_module *state = lg_module_of(module);
-    for (int i = 0; i < LG_TEXT_COUNT; i++) {
-        state->texts[i] = PyUnicode_InternFromString(texts[i]);
-        if (state->texts[i] == NULL)
-            return -1;
-    }
-    state->cuda_error = PyErr_NewExceptionWithDoc(
-        description->error, "A call of the CUDA driver failed: `code` and `name` say how.",
-        PyExc_RuntimeError, NULL);
-    if (state->cuda_error == NULL)
-        return -1;
-    if (lg_add(module, "CudaError", Py_NewRef(state->cuda_error)) != 0 ||
+    if (lg_start_module(module, description->error) != 0 ||
         lg_add(module, "signature", lg_make_signature(description)) != 0)
         return -1;
     return lg_add(module, "metadata", lg_make_metadata(description));
-}
-
-LG_COLD
-static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
-{
-    lg_module *state = lg_module_of(module);
-    Py_VISIT(state->cuda_error);
-    Py_VISIT(state->allocator);
-    return 0;
-}
-
-LG_COLD
-static int lg_clear_module(PyObject *module)
-{
-    lg_module *state = lg_module_of(module);
-    Py_CLEAR(state->cuda_error);
-    Py_CLEAR(state->allocator);
-    for (int i = 0; i < LG_TEXT_COUNT; i++)
-        Py_CLEAR(state->texts[i]);
-    return 0;
-}
-
-LG_COLD
-static void lg_free_module(void *module)
-{
-    (void)lg_clear_module((PyObject *)module);
 }
 
 /* Images are included from copies beside this file, which the compiler finds in its working

@@ -715,6 +715,7 @@ enum {
     LG_TEXT_STRIDES,
     LG_TEXT_PADDING,
     LG_TEXT_ROUND,
+    LG_TEXT_CALLS,
     LG_TEXT_COUNT
 };
 
@@ -944,8 +945,6 @@ static inline int lg_overflows(PyObject *number, int64_t *value)
 }
 
 static const lg_argument lg_grid_axes[] = {{"grid x", "int"}, {"grid y", "int"}, {"grid z", "int"}};
-static const lg_argument lg_whole_grid = {"grid", "int or tuple of one to three"};
-static const lg_argument lg_stream_argument = {"stream", "int, None or a stream object"};
 
 /* Takes any integer, and says what is wrong with everything else. */
 LG_COLD
@@ -965,6 +964,17 @@ static int lg_any_grid_size(const char *kernel, PyObject *object, const lg_argum
     *size = (uint32_t)value;
     return 0;
 }
+
+static inline int lg_is_grid_size(PyObject *object, uint32_t *size)
+{
+    int64_t value = 0;
+    if (!PyLong_CheckExact(object) || lg_overflows(object, &value))
+        return 0;
+    *size = (uint32_t)value;
+    return value >= 0 && value <= (int64_t)UINT32_MAX;
+}
+
+static const lg_argument lg_whole_grid = {"grid", "int or tuple of one to three"};
 
 LG_COLD
 static int lg_grid_from_list(const char *kernel, PyObject *object, uint32_t grid[3])
@@ -988,15 +998,6 @@ static int lg_grid_from_list(const char *kernel, PyObject *object, uint32_t grid
     return status;
 }
 
-static inline int lg_is_grid_size(PyObject *object, uint32_t *size)
-{
-    int64_t value = 0;
-    if (!PyLong_CheckExact(object) || lg_overflows(object, &value))
-        return 0;
-    *size = (uint32_t)value;
-    return value >= 0 && value <= (int64_t)UINT32_MAX;
-}
-
 /* An int, or a tuple or list of one to three; sizes left out are 1. */
 static inline int lg_grid_from_object(const char *kernel, PyObject *object, uint32_t grid[3])
 {
@@ -1015,6 +1016,8 @@ static inline int lg_grid_from_object(const char *kernel, PyObject *object, uint
     grid[0] = grid[1] = grid[2] = 1;
     return lg_grid_from_list(kernel, object, grid);
 }
+
+static const lg_argument lg_stream_argument = {"stream", "int, None or a stream object"};
 
 static int lg_handle_from_int(const char *kernel, const lg_argument *what, PyObject *object,
                               void **handle)
@@ -1133,6 +1136,18 @@ static int lg_bytes_from_object(const char *kernel, const lg_argument *argument,
                        given);
 }
 
+/* Triton's own tensor maps have nothing but their bytes, at the object's end. */
+LG_COLD
+static const void *lg_map_of_triton(PyObject *object)
+{
+    const PyTypeObject *type = Py_TYPE(object);
+    const size_t size = (size_t)type->tp_basicsize;
+    if (strcmp(type->tp_name, "triton.backends.nvidia.PyCUtensorMap") != 0 ||
+        size < sizeof(PyObject) + sizeof(lg_tensor_map))
+        return NULL;
+    return (const char *)object + (size - sizeof(lg_tensor_map));
+}
+
 /* A tensor map is 128 bytes that the host has encoded: a bytes-like object, or one that tells
  * where they lie, as Triton 3.4's descriptors do. */
 LG_COLD
@@ -1142,6 +1157,11 @@ static int lg_tensor_map_from_object(const char *kernel, const lg_argument *argu
     uint64_t address = 0;
     if (PyObject_CheckBuffer(object))
         return lg_bytes_from_object(kernel, argument, object, map, (Py_ssize_t)sizeof *map);
+    const void *own = lg_map_of_triton(object);
+    if (own != NULL) {
+        memcpy(map, own, sizeof *map);
+        return 0;
+    }
     PyObject *result = PyObject_CallMethod(object, "tma_desc_cpu_ptr", NULL);
     if (result == NULL) {
         if (!lg_lacks(object, "tma_desc_cpu_ptr"))
@@ -1182,6 +1202,61 @@ static PyObject *lg_set_allocator(PyObject *module, PyObject *allocator)
     LG_END_LOCKED();
     Py_XDECREF(old);
     Py_RETURN_NONE;
+}
+
+/* Takes over the reference to `value`, which may be NULL with an exception set. */
+LG_COLD
+static int lg_add(PyObject *module, const char *name, PyObject *value)
+{
+    int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
+    Py_XDECREF(value);
+    return status;
+}
+
+LG_COLD
+static int lg_start_module(PyObject *module, const char *error)
+{
+    static const char *const texts[LG_TEXT_COUNT] = {"data_ptr", "base",    "shape",
+                                                     "strides",  "padding", "round_f32_to_tf32",
+                                                     "calls"};
+    lg_module *state = lg_module_of(module);
+    for (int i = 0; i < LG_TEXT_COUNT; i++) {
+        state->texts[i] = PyUnicode_InternFromString(texts[i]);
+        if (state->texts[i] == NULL)
+            return -1;
+    }
+    state->cuda_error = PyErr_NewExceptionWithDoc(
+        error, "A call of the CUDA driver failed: `code` and `name` say how.", PyExc_RuntimeError,
+        NULL);
+    if (state->cuda_error == NULL)
+        return -1;
+    return lg_add(module, "CudaError", Py_NewRef(state->cuda_error));
+}
+
+LG_COLD
+static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
+{
+    lg_module *state = lg_module_of(module);
+    Py_VISIT(state->cuda_error);
+    Py_VISIT(state->allocator);
+    return 0;
+}
+
+LG_COLD
+static int lg_clear_module(PyObject *module)
+{
+    lg_module *state = lg_module_of(module);
+    Py_CLEAR(state->cuda_error);
+    Py_CLEAR(state->allocator);
+    for (int i = 0; i < LG_TEXT_COUNT; i++)
+        Py_CLEAR(state->texts[i]);
+    return 0;
+}
+
+LG_COLD
+static void lg_free_module(void *module)
+{
+    (void)lg_clear_module((PyObject *)module);
 }
 
 /* What the module is made of beside its functions; the rest of the file says it. */
@@ -1249,61 +1324,13 @@ static PyObject *lg_make_metadata(const lg_description *description)
     return proxy;
 }
 
-/* Takes over the reference to `value`, which may be NULL with an exception set. */
-LG_COLD
-static int lg_add(PyObject *module, const char *name, PyObject *value)
-{
-    int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
-    Py_XDECREF(value);
-    return status;
-}
-
 LG_COLD
 static int lg_make_module(PyObject *module, const lg_description *description)
 {
-    static const char *const texts[LG_TEXT_COUNT] = {"data_ptr", "base", "shape", "strides",
-                                                     "padding", "round_f32_to_tf32"};
-    lg_module *state = lg_module_of(module);
-    for (int i = 0; i < LG_TEXT_COUNT; i++) {
-        state->texts[i] = PyUnicode_InternFromString(texts[i]);
-        if (state->texts[i] == NULL)
-            return -1;
-    }
-    state->cuda_error = PyErr_NewExceptionWithDoc(
-        description->error, "A call of the CUDA driver failed: `code` and `name` say how.",
-        PyExc_RuntimeError, NULL);
-    if (state->cuda_error == NULL)
-        return -1;
-    if (lg_add(module, "CudaError", Py_NewRef(state->cuda_error)) != 0 ||
+    if (lg_start_module(module, description->error) != 0 ||
         lg_add(module, "signature", lg_make_signature(description)) != 0)
         return -1;
     return lg_add(module, "metadata", lg_make_metadata(description));
-}
-
-LG_COLD
-static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
-{
-    lg_module *state = lg_module_of(module);
-    Py_VISIT(state->cuda_error);
-    Py_VISIT(state->allocator);
-    return 0;
-}
-
-LG_COLD
-static int lg_clear_module(PyObject *module)
-{
-    lg_module *state = lg_module_of(module);
-    Py_CLEAR(state->cuda_error);
-    Py_CLEAR(state->allocator);
-    for (int i = 0; i < LG_TEXT_COUNT; i++)
-        Py_CLEAR(state->texts[i]);
-    return 0;
-}
-
-LG_COLD
-static void lg_free_module(void *module)
-{
-    (void)lg_clear_module((PyObject *)module);
 }
 
 /* What the launcher passes, to be compared with what a loaded kernel takes. */

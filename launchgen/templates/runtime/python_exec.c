@@ -63,59 +63,11 @@ static PyObject *lg_make_metadata(const lg_description *description)
     return proxy;
 }
 
-/* Takes over the reference to `value`, which may be NULL with an exception set. */
-LG_COLD
-static int lg_add(PyObject *module, const char *name, PyObject *value)
-{
-    int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
-    Py_XDECREF(value);
-    return status;
-}
-
 LG_COLD
 static int lg_make_module(PyObject *module, const lg_description *description)
 {
-    static const char *const texts[LG_TEXT_COUNT] = {"data_ptr", "base", "shape", "strides",
-                                                     "padding", "round_f32_to_tf32"};
-    lg_module *state = lg_module_of(module);
-    for (int i = 0; i < LG_TEXT_COUNT; i++) {
-        state->texts[i] = PyUnicode_InternFromString(texts[i]);
-        if (state->texts[i] == NULL)
-            return -1;
-    }
-    state->cuda_error = PyErr_NewExceptionWithDoc(
-        description->error, "A call of the CUDA driver failed: `code` and `name` say how.",
-        PyExc_RuntimeError, NULL);
-    if (state->cuda_error == NULL)
-        return -1;
-    if (lg_add(module, "CudaError", Py_NewRef(state->cuda_error)) != 0 ||
+    if (lg_start_module(module, description->error) != 0 ||
         lg_add(module, "signature", lg_make_signature(description)) != 0)
         return -1;
     return lg_add(module, "metadata", lg_make_metadata(description));
-}
-
-LG_COLD
-static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
-{
-    lg_module *state = lg_module_of(module);
-    Py_VISIT(state->cuda_error);
-    Py_VISIT(state->allocator);
-    return 0;
-}
-
-LG_COLD
-static int lg_clear_module(PyObject *module)
-{
-    lg_module *state = lg_module_of(module);
-    Py_CLEAR(state->cuda_error);
-    Py_CLEAR(state->allocator);
-    for (int i = 0; i < LG_TEXT_COUNT; i++)
-        Py_CLEAR(state->texts[i]);
-    return 0;
-}
-
-LG_COLD
-static void lg_free_module(void *module)
-{
-    (void)lg_clear_module((PyObject *)module);
 }

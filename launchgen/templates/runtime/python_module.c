@@ -6,6 +6,7 @@ enum {
     LG_TEXT_STRIDES,
     LG_TEXT_PADDING,
     LG_TEXT_ROUND,
+    LG_TEXT_CALLS,
     LG_TEXT_COUNT
 };
 

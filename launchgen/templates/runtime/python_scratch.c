@@ -1,11 +1,10 @@
-/* Asks the allocator for scratch memory; `buffer` owns it and must outlive the launch call. */
+/* Asks an allocator for scratch memory; `buffer` owns it and must outlive the launch call. */
 LG_COLD
-static int lg_allocate(PyObject *module, const lg_kernel *kernel, const lg_argument *what,
-                       uint64_t each, uint64_t align, const uint32_t grid[3], void *stream,
-                       PyObject **buffer, uint64_t *address)
+static int lg_allocate_from(PyObject *module, PyObject *allocator, const lg_kernel *kernel,
+                            const lg_argument *what, uint64_t each, uint64_t align,
+                            const uint32_t grid[3], void *stream, PyObject **buffer,
+                            uint64_t *address)
 {
-    lg_module *state = lg_module_of(module);
-    PyObject *allocator = NULL;
     uint64_t bytes = 0;
     lg_grid blocks = {grid[0], grid[1], grid[2]};
     if (lg_is_empty(grid[0], grid[1], grid[2]))
@@ -21,9 +20,6 @@ static int lg_allocate(PyObject *module, const lg_kernel *kernel, const lg_argum
                      what->place);
         return -1;
     }
-    LG_BEGIN_LOCKED(module)
-    allocator = Py_XNewRef(state->allocator);
-    LG_END_LOCKED();
     if (allocator == NULL) {
         PyErr_Format(PyExc_RuntimeError,
                      "%s: needs %llu bytes of %s, but no allocator is set; call "
@@ -35,7 +31,6 @@ static int lg_allocate(PyObject *module, const lg_kernel *kernel, const lg_argum
     *buffer = PyObject_CallFunction(allocator, "KKK", (unsigned long long)bytes,
                                     (unsigned long long)align,
                                     (unsigned long long)(uintptr_t)stream);
-    Py_DECREF(allocator);
     if (*buffer == NULL)
         return -1;
     return lg_pointer_from_object(module, kernel->name, what, *buffer, stream, address);

@@ -1,3 +1,15 @@
+/* Triton's own tensor maps have nothing but their bytes, at the object's end. */
+LG_COLD
+static const void *lg_map_of_triton(PyObject *object)
+{
+    const PyTypeObject *type = Py_TYPE(object);
+    const size_t size = (size_t)type->tp_basicsize;
+    if (strcmp(type->tp_name, "triton.backends.nvidia.PyCUtensorMap") != 0 ||
+        size < sizeof(PyObject) + sizeof(lg_tensor_map))
+        return NULL;
+    return (const char *)object + (size - sizeof(lg_tensor_map));
+}
+
 /* A tensor map is 128 bytes that the host has encoded: a bytes-like object, or one that tells
  * where they lie, as Triton 3.4's descriptors do. */
 LG_COLD
@@ -7,6 +19,11 @@ static int lg_tensor_map_from_object(const char *kernel, const lg_argument *argu
     uint64_t address = 0;
     if (PyObject_CheckBuffer(object))
         return lg_bytes_from_object(kernel, argument, object, map, (Py_ssize_t)sizeof *map);
+    const void *own = lg_map_of_triton(object);
+    if (own != NULL) {
+        memcpy(map, own, sizeof *map);
+        return 0;
+    }
     PyObject *result = PyObject_CallMethod(object, "tma_desc_cpu_ptr", NULL);
     if (result == NULL) {
         if (!lg_lacks(object, "tma_desc_cpu_ptr"))

@@ -1,0 +1,54 @@
+/* Takes over the reference to `value`, which may be NULL with an exception set. */
+LG_COLD
+static int lg_add(PyObject *module, const char *name, PyObject *value)
+{
+    int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
+    Py_XDECREF(value);
+    return status;
+}
+
+LG_COLD
+static int lg_start_module(PyObject *module, const char *error)
+{
+    static const char *const texts[LG_TEXT_COUNT] = {"data_ptr", "base",    "shape",
+                                                     "strides",  "padding", "round_f32_to_tf32",
+                                                     "calls"};
+    lg_module *state = lg_module_of(module);
+    for (int i = 0; i < LG_TEXT_COUNT; i++) {
+        state->texts[i] = PyUnicode_InternFromString(texts[i]);
+        if (state->texts[i] == NULL)
+            return -1;
+    }
+    state->cuda_error = PyErr_NewExceptionWithDoc(
+        error, "A call of the CUDA driver failed: `code` and `name` say how.", PyExc_RuntimeError,
+        NULL);
+    if (state->cuda_error == NULL)
+        return -1;
+    return lg_add(module, "CudaError", Py_NewRef(state->cuda_error));
+}
+
+LG_COLD
+static int lg_traverse_module(PyObject *module, visitproc visit, void *arg)
+{
+    lg_module *state = lg_module_of(module);
+    Py_VISIT(state->cuda_error);
+    Py_VISIT(state->allocator);
+    return 0;
+}
+
+LG_COLD
+static int lg_clear_module(PyObject *module)
+{
+    lg_module *state = lg_module_of(module);
+    Py_CLEAR(state->cuda_error);
+    Py_CLEAR(state->allocator);
+    for (int i = 0; i < LG_TEXT_COUNT; i++)
+        Py_CLEAR(state->texts[i]);
+    return 0;
+}
+
+LG_COLD
+static void lg_free_module(void *module)
+{
+    (void)lg_clear_module((PyObject *)module);
+}
