@@ -23,14 +23,8 @@ import click
 
 import launchgen
 from launchgen.diagnostics import Diagnostic, LaunchgenError, UsageError
-from launchgen.options import (
-    EMIT,
-    PROGRAM,
-    Emit,
-    SectionedCommand,
-    command_words,
-    parse_artifacts,
-)
+from launchgen.options import EMIT, Emit, command_words, parse_artifacts
+from launchgen.sections import PROGRAM, SectionedCommand
 from launchgen.targets import TARGETS
 
 if TYPE_CHECKING:

@@ -114,7 +114,7 @@ def test_help_and_import_load_nothing_but_click_and_tables() -> None:
         own = {name for name in loaded if name.startswith("launchgen.")}
         assert own <= {
             f"launchgen.{name}"
-            for name in ("artifacts", "cli", "diagnostics", "options", "targets")
+            for name in ("artifacts", "cli", "diagnostics", "options", "sections", "targets")
         }
 
 
