@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import os
 import shlex
@@ -801,9 +802,12 @@ def event(cuda: Cuda) -> Callable[..., c_void_p]:
 def between(cuda: Cuda, start: c_void_p, end: c_void_p) -> tuple[int, float]:
     """Return what asking for the time between two events gave, and the microseconds."""
     milliseconds = ctypes.c_float(-1)
-    for name in ("cuEventElapsedTime_v2", "cuEventElapsedTime"):
-        status = cuda.call(name, byref(milliseconds), start, end)
-    return status, round(1000 * milliseconds.value, 3)
+    first, second = (
+        (cuda.call(name, byref(milliseconds), start, end), round(1000 * milliseconds.value, 3))
+        for name in ("cuEventElapsedTime", "cuEventElapsedTime_v2")
+    )
+    assert first == second
+    return second
 
 
 def test_the_time_between_events_is_that_of_what_was_launched(
@@ -816,7 +820,7 @@ def test_the_time_between_events_is_that_of_what_was_launched(
         cuda.cuEventRecord(each, None)
         assert cuda.launch(function, []) == 0
     cuda.cuCtxSynchronize()
-    times = [between(cuda, *pair) for pair in zip(events, events[1:], strict=False)]
+    times = [between(cuda, *pair) for pair in itertools.pairwise(events)]
     assert times == [(0, 5), (0, 7.5), (0, 2), (0, 2)]
     assert between(cuda, events[0], events[4]) == (0, 16.5)
     assert between(cuda, events[1], events[0]) == (0, -5)
