@@ -175,7 +175,7 @@ static int device_attribute(int attribute, CUdevice device) {
     case 82: /* MAX_REGISTERS_PER_MULTIPROCESSOR */
         return 65536;
     case 13: /* CLOCK_RATE, kHz */
-        return 1000000;
+        return 1980000;
     case 16: /* MULTIPROCESSOR_COUNT */
         return LGR_MULTIPROCESSORS;
     case 38: /* L2_CACHE_SIZE */

@@ -74,17 +74,18 @@ CUresult cuEventQuery(CUevent event) {
     struct lgr_call call;
     struct lgr_object *object = begin_with_event(&call, "cuEventQuery", event);
     if (object && object->moment.recorded && !object->moment.over) {
-        lgr_finish(object->parent, false, object->moment.stream, object->moment.order);
-        call.result = CUDA_ERROR_NOT_READY;
+        if (object->moment.asked)
+            lgr_finish(object->parent, false, object->moment.stream, object->moment.order);
+        else
+            call.result = CUDA_ERROR_NOT_READY;
+        object->moment.asked = true;
     }
     return lgr_end(&call);
 }
 
 static CUresult elapsed(const struct lgr_object *start, const struct lgr_object *end,
                         float *milliseconds) {
-    if (!milliseconds)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!start || !end || (start->flags | end->flags) & LGR_EVENT_DISABLE_TIMING ||
+    if (!milliseconds || !start || !end || (start->flags | end->flags) & LGR_EVENT_DISABLE_TIMING ||
         !start->moment.recorded || !end->moment.recorded)
         return CUDA_ERROR_INVALID_HANDLE;
     if (!start->moment.over || !end->moment.over)

@@ -167,6 +167,7 @@ enum lgr_kind {
 struct lgr_moment {
     bool recorded;
     bool over;       /* a host has waited for it: only then is it known to have happened */
+    bool asked;      /* a host has asked once whether it is over */
     void *stream;    /* NULL for any default stream */
     uint64_t order;  /* among all that was recorded */
     double time;     /* of the devices' clock */
