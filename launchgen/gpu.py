@@ -74,8 +74,8 @@ class Gpu:
         with contextlib.ExitStack() as undo:
             self._call("cuDevicePrimaryCtxRetain", byref(context), self._ordinal)
             undo.callback(self._try, "cuDevicePrimaryCtxRelease_v2", self._ordinal)
-            self._call("cuCtxSetCurrent", context)
-            undo.callback(self._try, "cuCtxSetCurrent", None)
+            self._call("cuCtxPushCurrent_v2", context)
+            undo.callback(self._try, "cuCtxPopCurrent_v2", byref(c_void_p()))
             self._call("cuStreamCreate", byref(self._stream), _NON_BLOCKING)
             undo.callback(self._try, "cuStreamDestroy_v2", self._stream)
             self._undo.push(undo.pop_all())
