@@ -20,6 +20,11 @@ _LONGEST: Final = 4096
 # Of C, of scripts and makefiles, and of a list of strings in JSON.
 _LEADERS: Final = (b" *", b"#", b'    "')
 _LEADER: Final = rb"^(?: \*|#|    \")[ ]+"
+# Lines are full behind an argument, so only the last one ends with a parenthesis.
+_SIGNATURE: Final = re.compile(
+    rb"^(?: \*|#)   signature   (.*(?:\n(?: \*|#) {15}.*)*?\))$", re.MULTILINE
+)
+_REST: Final = re.compile(rb"\n(?: \*|#) {15}")
 _ARTIFACT: Final = re.compile(_LEADER + rb"artifact[ ]+([^\s\"]+)[ ]*(?:\",?)?$", re.MULTILINE)
 _SOURCE: Final = re.compile(
     _LEADER + rb"source[ ].*[ ]sha256:([0-9a-f]{64})[ ]*(?:\",?)?$", re.MULTILINE
@@ -31,6 +36,9 @@ class Banner(Struct, frozen=True):
 
     artifact: str
     """The artifact's name; empty if the banner has none."""
+    signature: str
+    """Name and arguments, as in ``add(x: *fp32, n: i32)``; empty if the banner has none, or is of
+    JSON.  Inside a constant's text a blank may stand that keeps a comment from ending."""
     hashes: frozenset[str]
     """The sha256 of each file that this one was made from, in lower-case hexadecimal."""
 
@@ -49,8 +57,9 @@ def read_banner(file: BinaryIO) -> Banner | None:
     leader = next((each for each in _LEADERS if first.startswith(each)), _LEADERS[0])
     lines = itertools.takewhile(lambda line: line.startswith(leader), iter(file.readline, b""))
     text = b"".join(lines)
-    artifact = _ARTIFACT.search(text)
+    artifact, signature = _ARTIFACT.search(text), _SIGNATURE.search(text)
     return Banner(
         artifact=artifact[1].decode("ascii", "replace") if artifact else "",
+        signature=_REST.sub(b" ", signature[1]).decode("ascii", "replace") if signature else "",
         hashes=frozenset(found.decode() for found in _SOURCE.findall(text)),
     )

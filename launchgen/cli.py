@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import keyword
 import os
 import shlex
@@ -22,15 +23,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 import launchgen
+from launchgen.bench_options import BENCH, BENCH_HELP, DEFAULT_BUFFER, Bench
 from launchgen.diagnostics import Diagnostic, LaunchgenError, UsageError
-from launchgen.options import (
-    EMIT,
-    PROGRAM,
-    Emit,
-    SectionedCommand,
-    command_words,
-    parse_artifacts,
-)
+from launchgen.options import EMIT, Emit, command_words, parse_artifacts
+from launchgen.sections import PROGRAM, SectionedCommand
 from launchgen.targets import TARGETS
 
 if TYPE_CHECKING:
@@ -46,6 +42,7 @@ _BROKEN: Final = 3
 _BY_SIGNAL: Final = 128
 
 T = TypeVar("T")
+G = TypeVar("G")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -195,8 +192,12 @@ def _overrides(given: Emit) -> Overrides:
 
 
 def _convert(option: str, text: str | None, parse: Callable[[str], T]) -> T | None:
+    return None if text is None else _parsed(option, text, parse)
+
+
+def _parsed(option: str, given: G, parse: Callable[[G], T]) -> T:
     try:
-        return None if text is None else parse(text)
+        return parse(given)
     except ValueError as error:
         raise UsageError(Diagnostic(f"{option}: {error}")) from error
 
@@ -263,6 +264,43 @@ def build(folder: str, jobs: int | None) -> int:
         )
     for step in steps:
         click.echo(step.text, nl=False, err=True)
+    return 0
+
+
+@cli.command(cls=SectionedCommand, params=list(BENCH), help=BENCH_HELP)
+@click.pass_context
+def bench(ctx: click.Context, /, **_: object) -> int:
+    """Find, decide, run, show."""
+    given = Bench(**ctx.params)
+    from launchgen import benchmark, call_values, emitted, reports  # noqa: PLC0415
+
+    grid = _parsed("--grid", given.grid, call_values.parse_grid)
+    settings = _parsed("--set", given.set, call_values.parse_settings)
+    read_sizes = functools.partial(call_values.parse_sizes, default=DEFAULT_BUFFER)
+    sizes = _parsed("--buffer", given.buffer, read_sizes)
+    quantiles = _parsed("--quantiles", given.quantiles, call_values.parse_quantiles)
+    warmup = _parsed("--warmup", given.warmup, call_values.parse_time)
+    budget = _parsed("--time", given.time, call_values.parse_time)
+    launcher = emitted.find_launcher(Path(given.folder), name=given.name)
+    values = call_values.choose_values(launcher.signature, settings=settings, sizes=sizes)
+    found = benchmark.run(
+        launcher,
+        benchmark.Request(
+            grid=grid,
+            values=values,
+            device=given.device,
+            warmup=warmup,
+            budget=budget,
+            quantiles=quantiles,
+            clears=given.clear_l2,
+        ),
+    )
+    for note in found.notes:
+        click.echo(f"note: {note}", err=True)
+    if given.as_json:
+        click.echo(reports.benchmark_json(found))
+    else:
+        click.echo(reports.benchmark_text(found, is_terminal=sys.stdout.isatty()))
     return 0
 
 

@@ -109,6 +109,12 @@ class BuildError(LaunchgenError):
     exit_code = 3
 
 
+class DriverError(LaunchgenError):
+    """A driver that is missing or too old, or a call that it or a launcher refused."""
+
+    exit_code = 3
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """Return ``"did you mean 'X'?"`` for the nearest known word, or None if nothing is near."""
     import difflib  # noqa: PLC0415 - slow to import, and most runs find no mistake

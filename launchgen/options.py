@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import click
 
 from launchgen.artifacts import ARTIFACTS, CONVENTIONS, DIRECT, Artifact
 from launchgen.diagnostics import Diagnostic, UsageError, did_you_mean
+from launchgen.sections import PROGRAM, Option
 from launchgen.targets import TARGETS
-
-PROGRAM: Final = "launchgen"
 
 _KERNEL: Final = "Kernel"
 _METADATA: Final = "Launch metadata, each over what the kernel's own says"
@@ -56,45 +55,6 @@ class Emit(NamedTuple):
     diff: bool
     list_outputs: bool
     depfile: str | None
-
-
-class Option(click.Option):
-    """An option that stands under a heading in the help.
-
-    ``reproduced``: whether it belongs to the command in the banner, being one that the output
-    depends on.  ``path``: whether its value is a path, of which a banner shows the base name.
-    """
-
-    def __init__(
-        self,
-        *declarations: str,
-        section: str,
-        reproduced: bool = True,
-        path: bool = False,
-        **rest: Any,  # noqa: ANN401 - whatever click takes
-    ) -> None:
-        """Take what ``click.Option`` does, and the three above."""
-        super().__init__(declarations, **rest)
-        self.section = section
-        self.reproduced = reproduced
-        self.path = path
-
-
-class SectionedCommand(click.Command):
-    """A command whose help lists options under their headings, in order of appearance."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one section for each heading; ``--help`` stands in the last."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            if isinstance(parameter, click.Option):
-                record = parameter.get_help_record(ctx)
-                heading = parameter.section if isinstance(parameter, Option) else "Other"
-                if record is not None:
-                    sections.setdefault(heading, []).append(record)
-        for heading, records in sections.items():
-            with formatter.section(heading):
-                formatter.write_dl(records)
 
 
 EMIT: Final[tuple[click.Parameter, ...]] = (

@@ -1,4 +1,4 @@
-"""A folder of emitted C to what can be compiled there."""
+"""What can be compiled in a folder: launchgen's own C, known by its banners."""
 
 from __future__ import annotations
 

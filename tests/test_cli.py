@@ -67,7 +67,7 @@ def names(folder: Path) -> list[str]:
 # --- help --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words", [(), ("emit",), ("build",)], ids=" ".join)
+@pytest.mark.parametrize("words", [(), ("emit",), ("build",), ("bench",)], ids=" ".join)
 def test_help(
     words: tuple[str, ...], snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
@@ -114,7 +114,15 @@ def test_help_and_import_load_nothing_but_click_and_tables() -> None:
         own = {name for name in loaded if name.startswith("launchgen.")}
         assert own <= {
             f"launchgen.{name}"
-            for name in ("artifacts", "cli", "diagnostics", "options", "targets")
+            for name in (
+                "artifacts",
+                "bench_options",
+                "cli",
+                "diagnostics",
+                "options",
+                "sections",
+                "targets",
+            )
         }
 
 

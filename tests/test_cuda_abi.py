@@ -101,6 +101,9 @@ DRIVER_NUMBERS = {
     "LGR_FUNC_NON_PORTABLE_CLUSTER": "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
     "LGR_FUNC_CLUSTER_POLICY": "CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE",
     "LGR_FUNC_SHARED_MODE": "CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE",
+    "LGR_EVENT_BLOCKING_SYNC": "CU_EVENT_BLOCKING_SYNC",
+    "LGR_EVENT_DISABLE_TIMING": "CU_EVENT_DISABLE_TIMING",
+    "LGR_EVENT_INTERPROCESS": "CU_EVENT_INTERPROCESS",
     "LGR_LAUNCH_COOPERATIVE": "CU_LAUNCH_ATTRIBUTE_COOPERATIVE",
     "LGR_LAUNCH_CLUSTER": "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION",
     "LGR_LAUNCH_CLUSTER_POLICY": "CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE",
@@ -163,6 +166,8 @@ template <class Ours, class Theirs> constexpr bool point_alike() {
 template <class Ours, class Theirs> constexpr bool alike() {
     if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>)
         return point_alike<std::remove_pointer_t<Ours>, std::remove_pointer_t<Theirs>>();
+    else if constexpr (std::is_floating_point_v<Ours>)
+        return std::is_same_v<Ours, Theirs>;
     else if constexpr (std::is_integral_v<Ours> && std::is_enum_v<Theirs>)
         return sizeof(Ours) == sizeof(Theirs);
     else if constexpr (std::is_integral_v<Ours> && std::is_integral_v<Theirs>)

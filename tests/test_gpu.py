@@ -8,6 +8,9 @@ from __future__ import annotations
 import ctypes
 import importlib.machinery
 import importlib.util
+import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -546,3 +549,35 @@ def test_two_devices_one_image_and_no_stream_of_the_other(
             other = torch.cuda.Stream(device=1 - device)
             with pytest.raises((ValueError, RuntimeError), match="the stream belongs to device"):
                 launch(grid, other, a, b, c, m, n, k, *strides)
+
+
+def test_bench_times_a_kernel_and_its_launch(
+    folders: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    n = 1 << 20
+    words = ["--grid", str(n // 1024), "--set", f"n={n}", "--set", "alpha=2.5"]
+    folder = str(folders("add"))
+    capsys.readouterr()
+    assert main(["bench", folder, *words, "--buffer", "4MiB", "--time", "20", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    kernel, host = found["kernel_us"], found["launch_us"]
+    assert kernel["count"] == len(kernel["times"]) >= 5
+    # 12 MiB move at no more than 10 TB/s, and a kernel this small takes no millisecond.
+    assert 1.2 < kernel["min"] <= kernel["quantiles"]["0.2"] <= kernel["median"]
+    assert kernel["median"] <= kernel["quantiles"]["0.8"] <= kernel["max"]
+    assert kernel["median"] < 1000
+    assert 0.5 < host["median"] < 1000
+    # Nothing of the last run is in the cache, so a run takes no less than one with it.
+    assert main(["bench", folder, *words, "--buffer", "4MiB", "--no-clear-l2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["l2_cleared_bytes"] == 0
+    torch.cuda.synchronize()
+
+
+def test_bench_tells_of_a_kernel_that_goes_wrong(folders: Callable[[str], Path]) -> None:
+    # In a process of its own: the context is of no use afterwards.
+    words = ["--grid", "1000000", "--set", "n=1000000000", "--set", "alpha=1", "--buffer", "4KiB"]
+    command = [sys.executable, "-m", "launchgen", "bench", str(folders("add")), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "(700)" in done.stderr
+    assert "--buffer" in done.stderr

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from launchgen.cli import main
+from launchgen.testing import RecordingDriver
 from tests.zoo import KERNELS
 
 ROOT = Path(__file__).parent.parent
@@ -68,8 +69,19 @@ def test_a_mistake_is_shown_as_printed(folder: Path, capsys: pytest.CaptureFixtu
     assert textwrap.indent(shown, "    ").rstrip() in README
 
 
+def test_a_compiled_launcher_is_timed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert folder
+    run(commands("launchgen emit add.json")[0])
+    run("launchgen build build/add")
+    for name, value in RecordingDriver().environment().items():
+        monkeypatch.setenv(name, value)
+    (command,) = commands("launchgen bench")
+    # As printed it fills gigabytes: no GPU does that here.
+    run(f"{command} --buffer 1MiB --time 0 --warmup 0 --no-clear-l2")
+
+
 def test_every_option_that_the_readme_names_exists(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["emit", "--help"]) == 0
+    assert main(["emit", "--help"]) == main(["bench", "--help"]) == 0
     text = capsys.readouterr().out
     for option in set(re.findall(r"`(--[a-z-]+)`", README)):
         assert option in text, option

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import os
 import shlex
@@ -781,6 +782,169 @@ def test_device_memory_holds_what_is_copied(recording_driver: RecordingDriver, c
     recording_driver.reset()
     assert pointer(cuda, 9, address.value) == (0, 0)
     cuda.cuMemFree_v2(address)
+
+
+# ---- events -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def event(cuda: Cuda) -> Callable[..., c_void_p]:
+    """Return a function that makes an event."""
+
+    def create(flags: int = 0) -> c_void_p:
+        made = c_void_p()
+        cuda.cuEventCreate(byref(made), flags)
+        return made
+
+    return create
+
+
+def between(cuda: Cuda, start: c_void_p, end: c_void_p) -> tuple[int, float]:
+    """Return what asking for the time between two events gave, and the microseconds."""
+    milliseconds = ctypes.c_float(-1)
+    first, second = (
+        (cuda.call(name, byref(milliseconds), start, end), round(1000 * milliseconds.value, 3))
+        for name in ("cuEventElapsedTime", "cuEventElapsedTime_v2")
+    )
+    assert first == second
+    return second
+
+
+def test_the_time_between_events_is_that_of_what_was_launched(
+    recording_driver: RecordingDriver, cuda: Cuda, event: Callable[..., c_void_p]
+) -> None:
+    recording_driver.take_times([5, 7.5, 2])
+    function = recording_driver.make_function("k", [])
+    events = [event() for _ in range(5)]
+    for each in events:
+        cuda.cuEventRecord(each, None)
+        assert cuda.launch(function, []) == 0
+    cuda.cuCtxSynchronize()
+    times = [between(cuda, *pair) for pair in itertools.pairwise(events)]
+    assert times == [(0, 5), (0, 7.5), (0, 2), (0, 2)]
+    assert between(cuda, events[0], events[4]) == (0, 16.5)
+    assert between(cuda, events[1], events[0]) == (0, -5)
+    assert between(cuda, events[1], events[1]) == (0, 0)
+
+
+def test_a_launch_without_a_chosen_time_takes_ten_microseconds(
+    recording_driver: RecordingDriver, cuda: Cuda, event: Callable[..., c_void_p]
+) -> None:
+    recording_driver.take_times([5])
+    recording_driver.reset()
+    recording_driver.current_context = recording_driver.primary_context()
+    function = recording_driver.make_function("k", [])
+    start, end = event(), event()
+    cuda.cuEventRecord(start, None)
+    assert cuda.launch(function, []) == 0
+    assert cuda.launch(0, []) == 400
+    cuda.cuEventRecord(end, None)
+    cuda.cuEventSynchronize(end)
+    assert between(cuda, start, end) == (0, 10)
+
+
+def test_filling_memory_takes_time_and_fills_it(
+    recording_driver: RecordingDriver, cuda: Cuda, event: Callable[..., c_void_p]
+) -> None:
+    address, buffer = c_uint64(), ctypes.create_string_buffer(4)
+    stream = c_void_p(recording_driver.new_stream(recording_driver.primary_context()))
+    size = 3 << 20
+    cuda.cuMemAlloc_v2(byref(address), c_size_t(size))
+    start, end = event(), event()
+    cuda.cuEventRecord(start, stream)
+    cuda.cuMemsetD8Async(address, 7, c_size_t(size), stream)
+    cuda.cuEventRecord(end, stream)
+    cuda.cuStreamSynchronize(stream)
+    assert between(cuda, start, end) == (0, 3)
+    cuda.cuMemcpyDtoH_v2(buffer, c_uint64(address.value + size - 4), c_size_t(4))
+    assert buffer.raw == b"\x07" * 4
+    (fill,) = (call for call in recording_driver.calls if call.name == "cuMemsetD8Async")
+    assert dict(fill.arguments) == {"address": address.value, "size": size, "stream": stream.value}
+    assert cuda.call("cuMemsetD8Async", address, 7, c_size_t(size + 1), stream) == 1
+    assert cuda.call("cuMemsetD8Async", address, 7, c_size_t(0), stream) == 0
+    assert cuda.call("cuMemsetD8Async", address, 7, c_size_t(1), c_void_p(77)) == 400
+    recording_driver.current_context = None
+    assert cuda.call("cuMemsetD8Async", address, 7, c_size_t(1), None) == 201
+
+
+@pytest.mark.parametrize("wait", ["event", "stream", "context", "copy"])
+def test_an_event_has_happened_once_the_host_has_waited(
+    recording_driver: RecordingDriver, cuda: Cuda, event: Callable[..., c_void_p], wait: str
+) -> None:
+    stream = c_void_p(recording_driver.new_stream(recording_driver.primary_context()))
+    other = c_void_p(recording_driver.new_stream(recording_driver.primary_context()))
+    start, end, later, elsewhere = (event() for _ in range(4))
+    cuda.cuEventRecord(elsewhere, other)
+    for each in (start, end, later):
+        cuda.cuEventRecord(each, stream)
+    assert between(cuda, start, end) == (600, -1000)
+    address = c_uint64()
+    cuda.cuMemAlloc_v2(byref(address), c_size_t(8))
+    waits: dict[str, Callable[[], None]] = {
+        "event": lambda: cuda.cuEventSynchronize(end),
+        "stream": lambda: cuda.cuStreamSynchronize(stream),
+        "context": cuda.cuCtxSynchronize,
+        "copy": lambda: cuda.cuMemcpyDtoH_v2(bytes(8), address, c_size_t(8)),
+    }
+    waits[wait]()
+    assert between(cuda, start, end) == (0, 0)
+    assert cuda.call("cuEventQuery", end) == 0
+    assert cuda.call("cuEventQuery", later) == (600 if wait == "event" else 0)
+    assert cuda.call("cuEventQuery", elsewhere) == (600 if wait in {"event", "stream"} else 0)
+    # Recorded anew it is to be waited for anew; who asks twice finds it over.
+    cuda.cuEventRecord(end, stream)
+    assert [cuda.call("cuEventQuery", end) for _ in range(2)] == [600, 0]
+
+
+def test_an_event_that_was_never_recorded_has_no_time(
+    cuda: Cuda, event: Callable[..., c_void_p]
+) -> None:
+    start, end, plain = event(), event(), event(2)
+    assert cuda.call("cuEventQuery", start) == 0
+    cuda.cuEventSynchronize(start)
+    assert between(cuda, start, end) == (400, -1000)
+    cuda.cuEventRecord(start, None)
+    cuda.cuEventRecord(plain, None)
+    cuda.cuCtxSynchronize()
+    assert between(cuda, start, end) == (400, -1000)
+    assert between(cuda, start, plain) == (400, -1000)
+    assert cuda.call("cuEventElapsedTime_v2", None, start, start) == 400
+
+
+def test_an_event_belongs_to_its_context(
+    recording_driver: RecordingDriver, cuda: Cuda, event: Callable[..., c_void_p]
+) -> None:
+    context = recording_driver.new_context()
+    stream = c_void_p(recording_driver.new_stream(context))
+    mine = event()
+    assert cuda.call("cuEventRecord", mine, stream) == 400
+    recording_driver.current_context = context
+    assert cuda.call("cuEventRecord", mine, None) == 400
+    other = event()
+    cuda.cuEventRecord(other, stream)
+    cuda.cuCtxDestroy_v2(c_void_p(context))
+    assert cuda.call("cuEventQuery", other) == 400
+    recording_driver.current_context = None
+    assert cuda.call("cuEventCreate", byref(c_void_p()), 0) == 201
+
+
+def test_an_event_that_is_none_is_refused(cuda: Cuda, event: Callable[..., c_void_p]) -> None:
+    for flags, status in ((1, 0), (2, 0), (3, 0), (4, 1), (6, 0), (8, 1)):
+        assert cuda.call("cuEventCreate", byref(c_void_p()), flags) == status
+    gone = event()
+    cuda.cuEventDestroy_v2(gone)
+    for name in ("cuEventDestroy_v2", "cuEventQuery", "cuEventSynchronize"):
+        assert cuda.call(name, gone) == 400
+    assert cuda.call("cuEventRecord", gone, None) == 400
+
+
+def test_a_time_that_no_launch_takes_is_refused(recording_driver: RecordingDriver) -> None:
+    for times in ([], [-1.0], [1.0, float("nan")], [1e9]):
+        with pytest.raises(ValueError, match="a launch takes at least 0"):
+            recording_driver.take_times(times)
+    for text in ("", "5,", ",5", "5;6", "-1", "nan", "1e9"):
+        with pytest.raises(ValueError, match="KERNEL_TIMES"):
+            recording_driver._library.set("KERNEL_TIMES", text)
 
 
 # ---- variants -----------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ set itself:
 ``LAUNCHGEN_RECORD_SLOW``           ``symbol:milliseconds``, likewise
 ``LAUNCHGEN_RECORD_TEXTS``          0: errors have neither name nor text
 ``LAUNCHGEN_RECORD_CAPTURING``      1: streams say that they are being captured
+``LAUNCHGEN_RECORD_KERNEL_TIMES``   ``5,7.5``: microseconds of one launch after the other
 ``LAUNCHGEN_RECORD_OFF``            1: nothing is recorded, and every launch succeeds at once
 =================================== ==========================================================
 

@@ -17,6 +17,7 @@ _RECORD: Final = "LAUNCHGEN_RECORD"
 _EVERY: Final = "*"
 _MAX_ALIGNMENT: Final = 64
 _MAX_MILLISECONDS: Final = 1e6
+_MAX_MICROSECONDS: Final = 1e9
 _LISTS: Final = ("FAIL", "SLOW")
 """Settings of several entries, one after the other."""
 
@@ -169,6 +170,17 @@ class RecordingDriver:
     def start_capture(self) -> None:
         """Let every stream say that it is being captured into a graph."""
         self._switch("CAPTURING", "1")
+
+    def take_times(self, microseconds: Sequence[float]) -> None:
+        """Let one launch after the other take so long, the last time for all that follow.
+
+        What is between two events takes that long; without, each launch takes 10 microseconds.
+        """
+        if not microseconds or not all(0 <= time < _MAX_MICROSECONDS for time in microseconds):
+            raise ValueError(
+                f"a launch takes at least 0 and less than {_MAX_MICROSECONDS:.0f} microseconds"
+            )
+        self._switch("KERNEL_TIMES", ",".join(f"{time:.6f}" for time in microseconds))
 
     @contextlib.contextmanager
     def off(self) -> Iterator[None]:

@@ -875,6 +875,99 @@ def preferred_clusters() -> None:
 
 
 @case
+def events() -> None:
+    start()
+    first, second, plain = c_void_p(), c_void_p(), c_void_p()
+    milliseconds = ctypes.c_float(-1)
+    address = c_uint64()
+    size = 1 << 26
+    for flags in (1, 3, 4, 6, 8):
+        say(f"event with flags {flags}", call("cuEventCreate", byref(plain), flags))
+    must("cuEventCreate", byref(first), 0)
+    must("cuEventCreate", byref(second), 0)
+    must("cuEventCreate", byref(plain), 2)
+    must("cuMemAlloc_v2", byref(address), c_size_t(size))
+
+    def elapsed(begin: c_void_p, end: c_void_p) -> int:
+        return call("cuEventElapsedTime", byref(milliseconds), begin, end)
+
+    say("query before it is recorded", call("cuEventQuery", first))
+    say("wait before it is recorded", call("cuEventSynchronize", first))
+    say("time before both are recorded", elapsed(first, second))
+    must("cuEventRecord", first, None)
+    say("time before one is recorded", elapsed(first, second))
+    must("cuEventSynchronize", first)
+    say("time before one is recorded, the other over", elapsed(first, second))
+    for label, wait in (("event", "cuEventSynchronize"), ("context", "cuCtxSynchronize")):
+        must("cuEventRecord", first, None)
+        for _ in range(20):
+            must("cuMemsetD8Async", address, c_uint(0), c_size_t(size), None)
+        must("cuEventRecord", second, None)
+        say("query of a busy GPU", call("cuEventQuery", second))
+        say("time of a busy GPU", elapsed(first, second))
+        must(wait, *(second,) * (label == "event"))
+        say(f"query after waiting for the {label}", call("cuEventQuery", second))
+        say(f"time after waiting for the {label}", elapsed(first, second), milliseconds.value > 0.1)
+    say("time backwards", elapsed(second, first), milliseconds.value < -0.1)
+    say("time of an event and itself", elapsed(first, first), milliseconds.value)
+    must("cuEventRecord", plain, None)
+    must("cuCtxSynchronize")
+    say("time of an event without a time", elapsed(first, plain))
+    say("time nowhere", call("cuEventElapsedTime", None, first, second))
+    for name in ("cuEventQuery", "cuEventSynchronize", "cuEventDestroy_v2"):
+        say(f"{name} of null", call(name, None))
+    say("record null", call("cuEventRecord", None, None))
+    say("time of null", elapsed(first, c_void_p()))
+    say("destroy", call("cuEventDestroy_v2", first))
+
+
+@case
+def events_of_contexts() -> None:
+    start()
+    other, stream, mine, event = c_void_p(), new_stream(), c_void_p(), c_void_p()
+    must("cuEventCreate", byref(mine), 0)
+    must("cuCtxCreate_v2", byref(other), 0, 0)
+    must("cuEventCreate", byref(event), 0)
+    foreign = new_stream()
+    say("record on the other context's stream", call("cuEventRecord", mine, foreign))
+    say("record on its own context's stream", call("cuEventRecord", mine, stream))
+    say("record on the current default stream", call("cuEventRecord", mine, None))
+    say("wait in another context", call("cuEventSynchronize", mine))
+    must("cuCtxSetCurrent", None)
+    must("cuCtxSetCurrent", None)
+    say("create without context", call("cuEventCreate", byref(event), 0))
+    say("record without context", call("cuEventRecord", mine, stream))
+    say("record without context on the default stream", call("cuEventRecord", mine, None))
+    say("wait without context", call("cuEventSynchronize", mine))
+    say("query without context", call("cuEventQuery", mine))
+
+
+@case
+def fills() -> None:
+    start()
+    address, stream, buffer = c_uint64(), new_stream(), ctypes.create_string_buffer(8)
+    must("cuMemAlloc_v2", byref(address), c_size_t(4096))
+
+    def fill(target: int, size: int, where: c_void_p | None) -> int:
+        return call("cuMemsetD8Async", c_uint64(target), c_uint(7), c_size_t(size), where)
+
+    say("fill", fill(address.value, 4096, stream))
+    say("fill on the default stream", fill(address.value + 8, 8, None))
+    say("fill nothing", fill(address.value, 0, stream))
+    say("fill null", fill(0, 8, stream))
+    must("cuCtxSynchronize")
+    must("cuMemcpyDtoH_v2", buffer, c_uint64(address.value + 4088), c_size_t(8))
+    say("filled with", buffer.raw.hex())
+    must("cuCtxSetCurrent", None)
+    say("fill without context", fill(address.value, 8, stream))
+    say("fill without context on the default stream", fill(address.value, 8, None))
+    number = c_int()
+    for attribute_id in (13, 16, 38):
+        must("cuDeviceGetAttribute", byref(number), attribute_id, 0)
+        say(f"attribute {attribute_id} of the device", number.value)
+
+
+@case
 def stale_handles() -> None:
     start()
     module, function = module_function("no_args", "no_args_kernel")

@@ -175,9 +175,11 @@ static int device_attribute(int attribute, CUdevice device) {
     case 82: /* MAX_REGISTERS_PER_MULTIPROCESSOR */
         return 65536;
     case 13: /* CLOCK_RATE, kHz */
-        return 1000000;
+        return 1980000;
     case 16: /* MULTIPROCESSOR_COUNT */
         return LGR_MULTIPROCESSORS;
+    case 38: /* L2_CACHE_SIZE */
+        return LGR_L2_CACHE;
     case 39: /* MAX_THREADS_PER_MULTIPROCESSOR */
         return 2048;
     case 41: /* UNIFIED_ADDRESSING */
@@ -391,6 +393,8 @@ CUresult cuCtxSynchronize(void) {
     if (lgr_goes_on(&call)) {
         struct lgr_object *context = NULL;
         call.result = lgr_current(&context);
+        if (!call.result)
+            lgr_finish(context, true, NULL, UINT64_MAX);
     }
     return lgr_end(&call);
 }
@@ -477,7 +481,9 @@ CUresult cuStreamGetDevice(CUstream stream, CUdevice *device) {
 
 CUresult cuStreamSynchronize(CUstream stream) {
     struct lgr_call call;
-    (void)begin_with_stream(&call, "cuStreamSynchronize", stream);
+    struct lgr_object *object = begin_with_stream(&call, "cuStreamSynchronize", stream);
+    if (object)
+        lgr_finish(object, false, stream, UINT64_MAX);
     return lgr_end(&call);
 }
 

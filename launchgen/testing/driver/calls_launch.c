@@ -238,8 +238,10 @@ static CUresult launch(const char *name, const CUlaunchConfig *config, CUfunctio
         struct lgr_object *function = lgr_find_launchable(handle);
         call.result = config ? check(config, function, parameters, extra, &context)
                              : CUDA_ERROR_INVALID_VALUE;
-        if (!call.result)
+        if (!call.result) {
             print_launch(&call, function, context, parameters);
+            lgr_spend(lgr_next_kernel_time());
+        }
     }
     return lgr_end(&call);
 }

@@ -3,6 +3,8 @@
 
 #include <string.h> /* memcpy, memset */
 
+enum { FILLED_EACH_MICROSECOND = 1 << 20 }; /* bytes: about a terabyte a second */
+
 /* ---- memory: a device's is the host's, so that copies really copy --------------------------- */
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size) {
@@ -66,8 +68,31 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr target, const void *source, size_t size) {
 CUresult cuMemcpyDtoH_v2(void *target, CUdeviceptr source, size_t size) {
     struct lgr_call call;
     const void *bytes = begin_with_memory(&call, "cuMemcpyDtoH_v2", source, size);
-    if (bytes)
+    if (bytes) {
         memcpy(target, bytes, size);
+        lgr_finish(lgr_top(), true, NULL, UINT64_MAX); /* it waits for what was launched before */
+    }
+    return lgr_end(&call);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t size, CUstream stream) {
+    struct lgr_call call;
+    struct lgr_object *context = NULL;
+    lgr_begin(&call, "cuMemsetD8Async");
+    lgr_argue(&call, "address", target);
+    lgr_argue(&call, "size", size);
+    lgr_argue_handle(&call, "stream", stream);
+    if (lgr_goes_on(&call))
+        call.result = lgr_stream_context(stream, &context);
+    if (context && !call.result && size) {
+        void *bytes = backing(target, size);
+        if (bytes) {
+            memset(bytes, value, size);
+            lgr_spend((double)size / FILLED_EACH_MICROSECOND);
+        } else {
+            call.result = CUDA_ERROR_INVALID_VALUE;
+        }
+    }
     return lgr_end(&call);
 }
 

@@ -10,6 +10,7 @@ typedef int CUdevice;
 typedef uint64_t CUdeviceptr;
 typedef void *CUcontext;
 typedef void *CUstream;
+typedef void *CUevent;
 typedef void *CUmodule;
 typedef void *CUfunction;
 typedef void *CUlibrary;
@@ -30,6 +31,7 @@ enum {
     CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
     CUDA_ERROR_INVALID_HANDLE = 400,
     CUDA_ERROR_NOT_FOUND = 500,
+    CUDA_ERROR_NOT_READY = 600,
     CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
     CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
     CUDA_ERROR_NOT_SUPPORTED = 801,
@@ -50,6 +52,13 @@ enum {
     LGR_FUNC_CLUSTER_POLICY = 15,
     LGR_FUNC_SHARED_MODE = 17,
     LGR_FUNC_COUNT = 18
+};
+
+/* CUevent_flags */
+enum {
+    LGR_EVENT_BLOCKING_SYNC = 1,
+    LGR_EVENT_DISABLE_TIMING = 2,
+    LGR_EVENT_INTERPROCESS = 4
 };
 
 /* CUlaunchAttributeID */
@@ -122,6 +131,13 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device);
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 CUresult cuDriverGetVersion(int *version);
+CUresult cuEventCreate(CUevent *event, unsigned flags);
+CUresult cuEventDestroy_v2(CUevent event);
+CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end);
+CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end);
+CUresult cuEventQuery(CUevent event);
+CUresult cuEventRecord(CUevent event, CUstream stream);
+CUresult cuEventSynchronize(CUevent event);
 CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function);
 CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *size);
 CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value);
@@ -149,6 +165,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size);
 CUresult cuMemFree_v2(CUdeviceptr address);
 CUresult cuMemcpyDtoH_v2(void *target, CUdeviceptr source, size_t size);
 CUresult cuMemcpyHtoD_v2(CUdeviceptr target, const void *source, size_t size);
+CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t size, CUstream stream);
 CUresult cuMemsetD8_v2(CUdeviceptr target, unsigned char value, size_t size);
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
 CUresult cuModuleLoadData(CUmodule *module, const void *image);

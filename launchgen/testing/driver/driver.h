@@ -5,6 +5,7 @@
  *   image.c    reads a cubin: entries and their parameters; which devices run an image
  *   ptx.c      reads PTX: the same
  *   errors.c   names and texts of CUresult
+ *   time.c     the devices' clock, and which events are over
  *   calls_*.c  the entry points, thin
  *   control.c  lgr_*: what a test calls
  *
@@ -25,6 +26,8 @@ enum {
     LGR_MAX_THREADS = 1024,  /* of a block */
     LGR_PORTABLE_CLUSTER = 8,
     LGR_MULTIPROCESSORS = 132,
+    LGR_L2_CACHE = 60 << 20,
+    LGR_KERNEL_TIME = 10,    /* microseconds of a launch where no test says how many */
     LGR_DEFAULT_SHARED = 48 * 1024
 };
 
@@ -64,6 +67,8 @@ struct lgr_settings {
     int driver_version;
     bool texts; /* cuGetErrorName and cuGetErrorString know any */
     bool capturing;
+    double *kernel_times; /* microseconds of one launch after the other; the last holds on */
+    size_t kernel_time_count;
     bool eager; /* libraries are looked at when they are loaded */
 };
 
@@ -148,7 +153,25 @@ CUresult lgr_check_image(const struct lgr_image *image, int device);
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
-enum lgr_kind { LGR_CONTEXT = 1, LGR_STREAM, LGR_MODULE, LGR_FUNCTION, LGR_LIBRARY, LGR_KERNEL };
+enum lgr_kind {
+    LGR_CONTEXT = 1,
+    LGR_STREAM,
+    LGR_MODULE,
+    LGR_FUNCTION,
+    LGR_LIBRARY,
+    LGR_KERNEL,
+    LGR_EVENT
+};
+
+/* What was last recorded into an event. */
+struct lgr_moment {
+    bool recorded;
+    bool over;       /* a host has waited for it: only then is it known to have happened */
+    bool asked;      /* a host has asked once whether it is over */
+    void *stream;    /* NULL for any default stream */
+    uint64_t order;  /* among all that was recorded */
+    double time;     /* of the devices' clock */
+};
 
 /* One struct for all kinds: only a test holds them, by the dozen.  They are kept when dead, so that
    a stale handle is told from a live one. */
@@ -156,8 +179,8 @@ struct lgr_object {
     enum lgr_kind kind;
     bool alive;
     void *handle;
-    struct lgr_object *parent; /* of a stream or module its context, of a function its module, of a
-                                  kernel its library; destroyed with it */
+    struct lgr_object *parent; /* of a stream, module or event its context, of a function its
+                                  module, of a kernel its library; destroyed with it */
     int device;                /* of contexts and what lives in them; -1 otherwise */
     bool primary;              /* contexts */
     int references;            /* primary contexts */
@@ -168,6 +191,8 @@ struct lgr_object {
     struct lgr_object *kernel; /* of a function made from a kernel */
     int attributes[LGR_MAX_DEVICES][LGR_FUNC_COUNT]; /* functions and kernels, where set */
     bool attribute_set[LGR_MAX_DEVICES][LGR_FUNC_COUNT];
+    unsigned flags;            /* events */
+    struct lgr_moment moment;  /* events */
 };
 
 struct lgr_object *lgr_create(enum lgr_kind kind, struct lgr_object *parent, int device);
@@ -179,6 +204,8 @@ struct lgr_object *lgr_find_context(const void *handle);
 struct lgr_object *lgr_find_launchable(const void *handle);
 /* Ends an object and all that lives in it. */
 void lgr_destroy(struct lgr_object *object);
+/* Returns the first live event of a context from that index on, which becomes its own. */
+struct lgr_object *lgr_event_at(size_t *index, const struct lgr_object *context);
 struct lgr_object *lgr_find_function(struct lgr_object *owner, const char *name);
 struct lgr_object *lgr_function_of_kernel(struct lgr_object *kernel, struct lgr_object *context);
 
@@ -202,6 +229,16 @@ struct lgr_object *lgr_pop(void);
 /* The context of a stream; that of a default stream is the current one. */
 CUresult lgr_stream_context(CUstream stream, struct lgr_object **context);
 bool lgr_is_default_stream(const void *stream);
+
+/* The devices' clock in microseconds: launches and fills move it on, in the order of the calls, and
+   nothing else does.  So the time between two events is that of what was launched between them. */
+void lgr_spend(double microseconds);
+double lgr_next_kernel_time(void);
+void lgr_record_event(struct lgr_object *event, CUstream stream);
+/* A host has waited: events of the context (and of the stream, unless any_stream) recorded up to
+   that order are over. */
+void lgr_finish(const struct lgr_object *context, bool any_stream, const void *stream,
+                uint64_t order);
 
 struct lgr_range {
     uint64_t address;

@@ -6,7 +6,7 @@
 #include <pthread.h>     /* the mutex */
 #include <stdarg.h>      /* lgr_print */
 #include <stdio.h>       /* vsnprintf */
-#include <stdlib.h>      /* realloc, getenv, strtol */
+#include <stdlib.h>      /* calloc, realloc, getenv, strtol */
 #include <string.h>      /* memcpy, strcmp */
 #include <sys/syscall.h> /* SYS_gettid */
 #include <time.h>        /* nanosleep */
@@ -232,6 +232,30 @@ static bool set_switch(const char *value, bool *result) {
     return true;
 }
 
+/* "5,7.5" in microseconds: the first launch takes 5, every later one 7.5. */
+static bool set_kernel_times(const char *value) {
+    size_t count = 1;
+    for (const char *at = value; *at; at++)
+        count += *at == ',';
+    double *times = calloc(count, sizeof *times);
+    if (!times)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        char *end = NULL;
+        times[i] = strtod(value, &end);
+        if (end == value || *end != (i + 1 < count ? ',' : '\0') ||
+            !(times[i] >= 0 && times[i] < 1e9)) {
+            free(times);
+            return false;
+        }
+        value = end + 1;
+    }
+    free(lgr_settings.kernel_times);
+    lgr_settings.kernel_times = times;
+    lgr_settings.kernel_time_count = count;
+    return true;
+}
+
 static bool set_one(const char *name, const char *value) {
     bool flag = false;
     if (!strcmp(name, "FILE"))
@@ -256,6 +280,8 @@ static bool set_one(const char *name, const char *value) {
         return set_switch(value, &lgr_settings.texts);
     if (!strcmp(name, "CAPTURING"))
         return set_switch(value, &lgr_settings.capturing);
+    if (!strcmp(name, "KERNEL_TIMES"))
+        return set_kernel_times(value);
     if (!strcmp(name, "FAIL"))
         return for_each(value, add_fault);
     if (!strcmp(name, "SLOW"))
@@ -278,7 +304,7 @@ static void set_defaults(void) {
 static void start(void) {
     static const char *const names[] = {"DEVICES",       "CAPABILITY", "OPT_IN_SHARED",
                                         "STATIC_SHARED", "DRIVER_VERSION", "TEXTS",
-                                        "CAPTURING",     "FAIL",       "SLOW", "OFF"};
+                                        "CAPTURING",     "KERNEL_TIMES", "FAIL", "SLOW", "OFF"};
     set_defaults();
     const char *path = getenv("LAUNCHGEN_RECORD");
     if (path && *path && !set_file(path))
@@ -465,6 +491,9 @@ void lgr_clear_faults(void) {
     delay_count = 0;
     lgr_settings.texts = true;
     lgr_settings.capturing = false;
+    free(lgr_settings.kernel_times);
+    lgr_settings.kernel_times = NULL;
+    lgr_settings.kernel_time_count = 0;
     atomic_store(&lgr_off, false);
 }
 

@@ -74,11 +74,20 @@ struct lgr_object *lgr_find_launchable(const void *handle) {
 
 void lgr_destroy(struct lgr_object *object) {
     object->alive = false;
-    if (object->kind == LGR_STREAM || object->kind == LGR_FUNCTION)
+    if (object->kind == LGR_STREAM || object->kind == LGR_FUNCTION || object->kind == LGR_EVENT)
         return; /* nothing lives in them, and there may be many */
     for (size_t i = 0; i < object_count; i++)
         if (objects[i]->alive && (objects[i]->parent == object || objects[i]->kernel == object))
             lgr_destroy(objects[i]);
+}
+
+struct lgr_object *lgr_event_at(size_t *index, const struct lgr_object *context) {
+    for (; *index < object_count; ++*index) {
+        struct lgr_object *object = objects[*index];
+        if (object->kind == LGR_EVENT && object->alive && object->parent == context)
+            return object;
+    }
+    return NULL;
 }
 
 /* Returns a module's function or a library's kernel, the same each time; NULL for no such entry. */
