@@ -113,6 +113,7 @@ def assert_as_pytorch(row: Row, call: Call, outputs: tuple[Any, ...]) -> None:
 
 def test_there_are_as_many_kernels_as_promised() -> None:
     assert len(suite.KERNELS) >= 60
+    assert len(suite.ROWS) == sum(len(module.ROWS) for module in suite.MODULES)
 
 
 @every_row
@@ -313,7 +314,7 @@ MISUSES = {
     "too large for i16": (_typed(2, 2**15), OverflowError),
     "too small for i16": (_typed(2, -(2**15) - 1), OverflowError),
     "too large for i32": (_typed(3, 2**31), OverflowError),
-    "no number": (_typed(4, "5"), TypeError),
+    "no integer": (_typed(4, 5.5), TypeError),
     "a grid too high": (_high_grid, RuntimeError),
     "an allocator that fails": (_failing_allocator, MemoryError),
 }

@@ -212,6 +212,30 @@ def block_pointer_kernel(x_ptr, out_ptr, rows, columns, SIZE: tl.constexpr):
     tl.store(target, x * 2, boundary_check=(0, 1))
 
 
+@triton.constexpr_function
+def halvings(size):
+    return size.bit_length() - 1
+
+
+@triton.jit
+def doubled_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    for _ in tl.static_range(halvings(BLOCK)):
+        x += x
+    tl.store(out_ptr + tl.arange(0, BLOCK), x)
+
+
+class Held:
+    """Whatever has an address and a type passes for a tensor."""
+
+    def __init__(self, held: torch.Tensor) -> None:
+        self.held = held
+        self.dtype = held.dtype
+
+    def data_ptr(self) -> int:
+        return int(self.held.data_ptr())
+
+
 def add() -> Call:
     return _add(normal(N), normal(N))
 
@@ -266,6 +290,31 @@ def _of_type(dtype, wide):
         )
 
     return call
+
+
+def other_objects() -> Call:
+    x, y, out = normal(N), torch.nn.Parameter(normal(N)), blank(N)
+    return Call(
+        lambda: add_kernel[blocks(N, BLOCK)](Held(x), y, Held(out), N, BLOCK),
+        (out,),
+        lambda: (x + y,),
+    )
+
+
+def reinterpreted() -> Call:
+    x, y = numbers(N, dtype=torch.float8_e5m2), numbers(N, dtype=torch.float8_e5m2)
+    out = blank(N)
+    as_bytes = [triton.reinterpret(tensor.view(torch.uint8), tl.float8e5) for tensor in (x, y)]
+    return Call(
+        lambda: widened_kernel[blocks(N, BLOCK)](*as_bytes, out, N, BLOCK, tl.float32),
+        (out,),
+        lambda: (x.float() * 2 + y.float(),),
+    )
+
+
+def doubled() -> Call:
+    x, out = normal(64), blank(64)
+    return Call(lambda: doubled_kernel[(1,)](x, out, BLOCK=64), (out,), lambda: (x * 64,))
 
 
 def logic() -> Call:
@@ -491,6 +540,9 @@ ROWS = (
     Row("pinned_memory", pinned_memory),
     Row("no_elements", no_elements),
     *(Row(f"{dtype}".removeprefix("torch."), _of_type(dtype, wide)) for dtype, wide in TYPES),
+    Row("other_objects", other_objects),
+    Row("reinterpreted", reinterpreted),
+    Row("doubled", doubled),
     Row("logic", logic),
     Row("gelu", gelu),
     Row("swiglu", swiglu),

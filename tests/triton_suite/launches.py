@@ -256,6 +256,15 @@ def compiled_before() -> Call:
     return Call(launch, (out,), lambda: (torch.full_like(out, 4.5),))
 
 
+def through_run() -> Call:
+    out = blank(128)
+    return Call(
+        lambda: fill_kernel.run(out, 3.5, BLOCK=64, grid=(2,), warmup=False),
+        (out,),
+        lambda: (torch.full_like(out, 3.5),),
+    )
+
+
 def many_launches() -> Call:
     x, out = integers(64), zeros(64)
 
@@ -293,6 +302,7 @@ ROWS = (
     Row("other_stream", other_stream),
     Row("other_thread", other_thread, captured=False),
     Row("compiled_before", compiled_before),
+    Row("through_run", through_run),
     Row("many_launches", many_launches),
 )
 

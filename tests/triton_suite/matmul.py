@@ -154,6 +154,22 @@ def persistent_kernel(
 
 
 @triton.jit
+def specialized_kernel(
+    a_desc, b_desc, c_desc, rows, columns, k,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    tiles = rows * columns
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), warp_specialize=True):
+        i, j = tile_of(tile, rows)
+        total = tl.zeros((BM, BN), tl.float32)
+        for begin in range(0, k, BK):
+            a = a_desc.load([i * BM, begin])
+            b = b_desc.load([j * BN, begin])
+            total = tl.dot(a, b.T, total)
+        c_desc.store([i * BM, j * BN], total.to(tl.float16))
+
+
+@triton.jit
 def device_descriptor_matmul_kernel(
     a_ptr, b_ptr, c_ptr, m, n, k,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
@@ -338,15 +354,25 @@ def convolution() -> Call:
 
 
 def persistent() -> Call:
-    a, b = normal(256, 128, dtype=torch.float16), normal(192, 128, dtype=torch.float16)
-    out = blank(256, 192, dtype=torch.float16)
+    return _persistent(persistent_kernel, 64, 64)
+
+
+def specialized_warps() -> Call:
+    """Launch more warps than were asked for: some only load."""
+    return _persistent(specialized_kernel, 64, 128)
+
+
+def _persistent(kernel, rows: int, columns: int) -> Call:
+    a, b = normal(256, 128, dtype=torch.float16), normal(384, 128, dtype=torch.float16)
+    out = blank(256, 384, dtype=torch.float16)
     tiles = (
-        TensorDescriptor.from_tensor(a, [64, 64]),
-        TensorDescriptor.from_tensor(b, [64, 64]),
-        TensorDescriptor.from_tensor(out, [64, 64]),
+        TensorDescriptor.from_tensor(a, [rows, 64]),
+        TensorDescriptor.from_tensor(b, [columns, 64]),
+        TensorDescriptor.from_tensor(out, [rows, columns]),
     )
+    sizes = (256 // rows, 384 // columns, 128)
     return Call(
-        lambda: persistent_kernel[(5,)](*tiles, 4, 3, 128, BM=64, BN=64, BK=64),
+        lambda: kernel[(5,)](*tiles, *sizes, BM=rows, BN=columns, BK=64),
         (out,),
         lambda: (a.double() @ b.double().t(),),
     )
@@ -384,5 +410,6 @@ ROWS = (
     Row("causal_attention", causal_attention, within=1e-2),
     Row("convolution", convolution, within=1e-4),
     Row("persistent", persistent, within=3e-2),
+    Row("specialized_warps", specialized_warps, within=3e-2),
     Row("device_descriptors", device_descriptors, within=3e-2),
 )

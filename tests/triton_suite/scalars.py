@@ -3,8 +3,10 @@
 The annotations are read by Triton: this module must not postpone them.
 """
 
+import enum
 import math
 
+import numpy
 import torch
 import triton
 import triton.language as tl
@@ -198,6 +200,15 @@ def _product(a, b):
     return call
 
 
+class Size(enum.IntEnum):
+    SMALL = 5
+    EVEN = 48
+
+
+class Share(float):
+    """A number that is not quite a float."""
+
+
 def null_pointer() -> Call:
     x, out = normal(64), blank(64)
     return Call(lambda: bias_kernel[(1,)](x, None, out, 64), (out,), lambda: (x,))
@@ -321,6 +332,8 @@ ROWS = (
     Row("flags", _sum(True, False, 5)),
     Row("floats_by_value", _product(0.1, -1e30)),
     Row("float_and_integer", _product(3, 1.0)),
+    Row("enumerated", _sum(Size.SMALL, Size.EVEN, 1)),
+    Row("kinds_of_float", _product(Share(0.375), numpy.float64(1.25))),
     Row("null_pointer", null_pointer),
     Row("pointer", pointer),
     Row("unspecialized", unspecialized),

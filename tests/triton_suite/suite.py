@@ -10,6 +10,7 @@ from tests.triton_suite import (
     autotuned,
     descriptors,
     elementwise,
+    gluon,
     launches,
     matmul,
     printf,
@@ -31,6 +32,7 @@ MODULES: Final[tuple[ModuleType, ...]] = (
     printf,
     autotuned,
     scratch,
+    gluon,
 )
 
 ROWS: Final[dict[str, Row]] = {
