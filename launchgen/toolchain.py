@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
@@ -130,9 +131,21 @@ def find_python(environment: Mapping[str, str]) -> Python:
                 hint="set PYTHON to the interpreter that will import the module",
             )
         ) from error
-    python = Python(
-        answer["executable"], answer["version"], tuple(answer["include"]), answer["suffix"]
+    return _with_headers(
+        Python(answer["executable"], answer["version"], tuple(answer["include"]), answer["suffix"])
     )
+
+
+def this_python() -> Python:
+    """Return the interpreter that runs this; raises BuildError if it has no ``Python.h``."""
+    paths = sysconfig.get_paths()
+    include = tuple(dict.fromkeys((paths["include"], paths["platinclude"])))
+    version = "{}.{}".format(*sys.version_info)
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    return _with_headers(Python(sys.executable, version, include, suffix))
+
+
+def _with_headers(python: Python) -> Python:
     if not any((Path(folder) / "Python.h").is_file() for folder in python.include):
         tried = " and ".join(f"'{folder}'" for folder in python.include)
         package = f"python{python.version}"
@@ -192,16 +205,19 @@ class Build:
     findings: tuple[Diagnostic, ...]
 
 
-def plan_build(folder: Path, *, environment: Mapping[str, str]) -> Build:
-    """Decide how to compile what was emitted to ``folder``; runs the interpreter, no compiler.
+def plan_build(
+    folder: Path, *, environment: Mapping[str, str], python: Python | None = None
+) -> Build:
+    """Decide how to compile what was emitted to ``folder``; runs no compiler.
+
+    Without ``python`` the interpreter that the environment names is asked.
 
     Raises BuildError if there is nothing to compile or nothing to compile with.
     """
     units = find_units(folder)
     compiler = find_compiler(environment)
-    python: Python | None = None
     findings: tuple[Diagnostic, ...] = ()
-    if any(unit.face.needs_python for unit in units):
+    if python is None and any(unit.face.needs_python for unit in units):
         try:
             python = find_python(environment)
         except BuildError as error:
@@ -318,8 +334,13 @@ async def _run(job: Job) -> Step:
     return Step(job.product.name, job.command, status, text.decode(errors="backslashreplace"))
 
 
-def run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run one compiler to its end; ``stdout`` holds all that it printed.
+def run(
+    command: Sequence[str],
+    *,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run one compiler to its end in ``folder``; ``stdout`` holds all that it printed.
 
     Raises BuildError if it cannot be started; its exit status is the caller's to judge.
     """
@@ -327,6 +348,8 @@ def run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command,
             check=False,
+            cwd=folder,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
