@@ -17,15 +17,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from launchgen.artifacts import ARTIFACTS, Face
 from launchgen.atomic import temporary_path
-from launchgen.banner import read_banner
 from launchgen.diagnostics import BuildError, Diagnostic
+from launchgen.units import Unit, find_units
 
 _COMPILERS: Final = ("cc", "gcc", "clang")
 """Tried in this order where ``CC`` says nothing."""
@@ -67,15 +66,6 @@ class Python:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """A source to compile, by its name in the folder, and what it becomes."""
-
-    source: str
-    name: str
-    face: Face
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """One finished compilation."""
 
@@ -86,42 +76,6 @@ class Step:
     """The compiler's exit status."""
     text: str
     """What the compiler printed."""
-
-
-def find_units(folder: Path) -> tuple[Unit, ...]:
-    """Return what can be compiled in ``folder``, sorted: launchgen's own C by its banners.
-
-    Raises BuildError if there is no such folder or nothing in it.
-    """
-    try:
-        sources = sorted(path for path in folder.iterdir() if path.suffix == ".c")
-        units = [unit for path in sources for unit in _units(path)]
-    except OSError as error:
-        raise BuildError(
-            Diagnostic(f"cannot read '{error.filename or folder}': {error.strerror or error}")
-        ) from error
-    if not units:
-        raise BuildError(
-            Diagnostic(
-                f"nothing to build in '{folder}': no C that launchgen emitted",
-                hint="launchgen emit writes it; name the folder that --out named there",
-            )
-        )
-    return tuple(units)
-
-
-def _units(path: Path) -> Iterable[Unit]:
-    if not path.is_file():
-        return
-    with path.open("rb") as file:
-        banner = read_banner(file)
-    row = ARTIFACTS.get(banner.artifact) if banner is not None else None
-    if row is None or row.face is None:
-        return
-    for output in row.outputs:
-        prefix, suffix = output.file.split("{name}")
-        if not output.header and path.name.startswith(prefix) and path.name.endswith(suffix):
-            yield Unit(path.name, path.name[len(prefix) : -len(suffix)], row.face)
 
 
 def find_compiler(environment: Mapping[str, str]) -> Compiler:
@@ -364,10 +318,16 @@ async def _run(job: Job) -> Step:
     return Step(job.product.name, job.command, status, text.decode(errors="backslashreplace"))
 
 
-def run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run one compiler to its end; ``stdout`` holds all that it printed.
+def run(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run one program to its end; ``stdout`` holds all that it printed.
 
-    Raises BuildError if it cannot be started; its exit status is the caller's to judge.
+    Raises BuildError if it cannot be started, or takes more than ``timeout`` seconds; its exit
+    status is the caller's to judge.
     """
     try:
         return subprocess.run(
@@ -378,7 +338,12 @@ def run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
             stderr=subprocess.STDOUT,
             text=True,
             errors="backslashreplace",
+            env=None if environment is None else dict(environment),
+            timeout=timeout,
         )
+    except subprocess.TimeoutExpired as error:
+        problem = f"'{command[0]}' did not end within {timeout:.0f} seconds"
+        raise BuildError(Diagnostic(problem)) from error
     except OSError as error:
         reason = error.strerror or error
         raise BuildError(Diagnostic(f"cannot run '{command[0]}': {reason}")) from error

@@ -15,6 +15,7 @@ import pytest
 from launchgen import toolchain
 from launchgen.diagnostics import BuildError
 from launchgen.toolchain import Step
+from launchgen.units import find_units
 
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 
@@ -189,7 +190,7 @@ def test_toolchain11_host_options_are_passed_on_by_nvcc(tmp_path: Path) -> None:
     put(tmp_path, "k.c", "c", LIBRARY_C)
     put(tmp_path, "k_py.c", "cpython", EXTENSION_C)
     for compiler in ("nvcc", "ccache /opt/cuda/bin/nvcc"):
-        for unit in toolchain.find_units(tmp_path):
+        for unit in find_units(tmp_path):
             command = toolchain.compile_command(
                 unit,
                 "out",
