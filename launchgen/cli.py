@@ -264,6 +264,32 @@ def build(folder: str, jobs: int | None) -> int:
     return 0
 
 
+@cli.command()
+@click.option(
+    "--libcuda",
+    metavar="PATH",
+    help="A driver to try before all others: libcuda.so.1, or the folder that holds it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def doctor(libcuda: str | None, as_json: bool) -> int:
+    """Show what this machine has of what launchers need, and what to do about the rest.
+
+    That is: C compilers, the headers of Python and of CUDA, the driver, its GPUs, and Triton.  Only
+    a C compiler is needed.  Ends with 3 where there is none that works, or PATH is no driver.
+    """
+    if libcuda == "":
+        raise UsageError(Diagnostic("--libcuda is empty", hint="name a file or a folder"))
+
+    from launchgen import doctor, reports  # noqa: PLC0415
+
+    found = doctor.check(libcuda=libcuda, environment=os.environ)
+    if as_json:
+        click.echo(reports.checkup_json(found))
+    else:
+        click.echo(reports.checkup_text(found, is_terminal=sys.stdout.isatty()))
+    return 0 if found.is_able else _BROKEN
+
+
 @contextlib.contextmanager
 def _progress(steps: int) -> Iterator[Callable[[Step], None]]:
     """Show steps on standard error: as a bar on a terminal, else one line for each."""

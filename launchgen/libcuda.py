@@ -21,8 +21,11 @@ LIBRARY: Final = "libcuda.so.1"
 VARIABLE: Final = "TRITON_LIBCUDA_PATH"
 """Triton's own: a folder, and here also a file."""
 
+PATHS: Final = "LD_LIBRARY_PATH"
 CACHE: Final = "linker cache"
 _USUAL: Final = "usual folder"
+
+STUB: Final = "the CUDA toolkit's stub, with which nothing runs"
 
 _HEADER: Final = struct.Struct("<4sBB10xHH")
 HEADER_SIZE: Final = _HEADER.size
@@ -127,12 +130,12 @@ def _named(
             yield Place(origin, path, _refusal(path, machine, look))
         else:
             yield Place(origin, None, "not set")
-    search = tuple(filter(None, _ENTRIES.split(environment.get("LD_LIBRARY_PATH", ""))))
+    search = tuple(filter(None, _ENTRIES.split(environment.get(PATHS, ""))))
     for folder in search:
         path = str(PurePath(folder, LIBRARY))
-        yield Place("LD_LIBRARY_PATH", path, _refusal(path, machine, look))
+        yield Place(PATHS, path, _refusal(path, machine, look))
     if not search:
-        yield Place("LD_LIBRARY_PATH", None, "not set")
+        yield Place(PATHS, None, "not set")
     yield from _cached(cache(), machine, look)
 
 
@@ -157,11 +160,13 @@ def _cached(
 def _refusal(path: str, machine: Machine | None, look: Callable[[str], File]) -> str | None:
     """Return why what lies at a path cannot be the driver."""
     file = look(path)
-    if "stubs" in (*PurePath(path).parts, *PurePath(file.real).parts):
-        return "the CUDA toolkit's stub, with which nothing runs"
     if file.is_folder:
         return "a folder"
-    return _foreign(file.head, machine) if file.problem is None else file.problem
+    if file.problem is not None:
+        return file.problem
+    if "stubs" in (*PurePath(path).parts, *PurePath(file.real).parts):
+        return STUB
+    return _foreign(file.head, machine)
 
 
 def _foreign(head: bytes, machine: Machine | None) -> str | None:

@@ -38,6 +38,7 @@ from launchgen.rendering import render
 from launchgen.sources import KernelSource, read_kernel
 from launchgen.targets import TARGETS
 from launchgen.testing import RecordingDriver
+from launchgen.testing._build import entry_points
 from tests.zoo import Kernel
 
 TESTS: Final = Path(__file__).parent
@@ -201,7 +202,7 @@ def stub_library(folder: Path | None = None) -> Path:
     """Return a folder with a library that has every entry point and, like the stub, no driver."""
     folder = folder or new_folder()
     (folder / "stub.c").write_text(
-        "".join(f"int {name}(void) {{ return 34; }}\n" for name, _ in ENTRY_POINTS)
+        "".join(f"int {name}(void) {{ return 34; }}\n" for name in entry_points())
     )
     words = ("-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", "libcuda.so.1")
     cc(folder, *words, "stub.c")

@@ -67,7 +67,7 @@ def names(folder: Path) -> list[str]:
 # --- help --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words", [(), ("emit",), ("build",)], ids=" ".join)
+@pytest.mark.parametrize("words", [(), ("emit",), ("build",), ("doctor",)], ids=" ".join)
 def test_help(
     words: tuple[str, ...], snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
