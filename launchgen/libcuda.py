@@ -83,11 +83,13 @@ class Place(NamedTuple):
 
 
 def folders(machine: str) -> tuple[str, ...]:
-    """Return the folders of distributions, of WSL and of NixOS, which no linker need know."""
+    """Return the folders of distributions, containers, WSL and NixOS, in no cache or hidden."""
     known = MACHINES.get(machine)
     return (
         *(() if known is None else (known.folder,)),
         "/usr/lib64",
+        "/usr/lib",
+        "/usr/local/nvidia/lib64",
         "/usr/lib/wsl/lib",
         "/run/opengl-driver/lib",
     )

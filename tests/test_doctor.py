@@ -243,7 +243,7 @@ def test_toolchain7_missing_headers_of_python_are_named(
 def test_toolchain3_no_ldconfig_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
     found = places(as_json(capsys)["driver"])
     assert ("linker cache", None, "ldconfig was not found, or does not run") in found
-    assert [place[0] for place in found[-4:]] == ["usual folder"] * 4
+    assert [place[0] for place in found[-6:]] == ["usual folder"] * 6
 
 
 def test_toolchain4_lines_of_32_bits_first(

@@ -160,6 +160,7 @@ def test_a_path_that_was_compiled_in_comes_first() -> None:
     assert machine.launches == 2
 
 
+@needs_no_driver
 def test_a_program_with_more_rights_than_its_user_follows_no_variable(tmp_path: Path) -> None:
     # What the loader calls a secure execution, without a program that really is one.
     (tmp_path / "secure.c").write_text(
@@ -281,7 +282,7 @@ def test_the_order_of_places() -> None:
         del files[place.path]
     assert [place.origin for place in order] == [
         *("--libcuda", "TRITON_LIBCUDA_PATH", "LD_LIBRARY_PATH", "linker cache"),
-        *["usual folder"] * 4,
+        *["usual folder"] * 6,
     ]
 
 

@@ -358,10 +358,30 @@ static const char *lg_environment(const char *name)
     return value == NULL || value[0] == '\0' ? NULL : value;
 }
 
-/* Fills the table from the first driver of all places, and starts it: `started` is what its cuInit
- * returned. A process that has a driver keeps it, because two of them know nothing of each other.
- * The CUDA toolkit's stub only looks like a driver; it is closed before the next place is tried,
- * or the loader would take it for any other library of its name. */
+/* Fills the table from a library and starts the driver: `started` is what its cuInit returned.
+ * The CUDA toolkit's stub only looks like a driver; it is closed, or the loader would take it for
+ * any other library of its name. */
+LG_COLD
+static int lg_try_driver(const char *kernel, const char *path, int flag, int *started)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | flag);
+    if (library == NULL)
+        return LG_ERROR_LIBRARY_NOT_FOUND;
+    int status = lg_find_entry_points(kernel, library);
+    if (status == LG_SUCCESS) {
+        *started = lg_cuda.init(0);
+        if (*started != LG_ERROR_STUB_LIBRARY) {
+            lg_cuda_found = 1;
+            return LG_SUCCESS;
+        }
+        status = LG_ERROR_STUB_LIBRARY;
+    }
+    (void)dlclose(library);
+    return status;
+}
+
+/* Takes the first driver of all places. A process that has one keeps it, because two of them know
+ * nothing of each other. */
 LG_COLD
 static int lg_find_driver(const char *kernel, int *started)
 {
@@ -379,6 +399,8 @@ static int lg_find_driver(const char *kernel, int *started)
         LG_DRIVER, /* LD_LIBRARY_PATH and the linker's cache */
         LG_MULTIARCH LG_DRIVER,
         "/usr/lib64/" LG_DRIVER,
+        "/usr/lib/" LG_DRIVER,
+        "/usr/local/nvidia/lib64/" LG_DRIVER,
         "/usr/lib/wsl/lib/" LG_DRIVER,
         "/run/opengl-driver/lib/" LG_DRIVER,
     };
@@ -391,19 +413,10 @@ static int lg_find_driver(const char *kernel, int *started)
         const char *before = length == 0 ? "" : "; ";
         const char *what = places[i];
         const char *after = "";
-        void *library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL | (i == 0 ? RTLD_NOLOAD : 0));
-        if (library != NULL) {
-            int status = lg_find_entry_points(kernel, library);
-            if (status == LG_SUCCESS) {
-                *started = lg_cuda.init(0);
-                if (*started != LG_ERROR_STUB_LIBRARY) {
-                    lg_cuda_found = 1;
-                    return LG_SUCCESS;
-                }
-            }
-            (void)dlclose(library);
-            if (status != LG_SUCCESS)
-                return status;
+        int status = lg_try_driver(kernel, places[i], i == 0 ? RTLD_NOLOAD : 0, started);
+        if (status == LG_SUCCESS || status == LG_ERROR_SYMBOL_NOT_FOUND)
+            return status;
+        if (status == LG_ERROR_STUB_LIBRARY) {
             has_stub = 1;
             after = " is a stub";
         } else if (i < first_usual) {
