@@ -14,10 +14,8 @@ import os
 import shlex
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -25,6 +23,7 @@ import click
 import launchgen
 from launchgen.bench_options import BENCH, BENCH_HELP, DEFAULT_BUFFER, Bench
 from launchgen.diagnostics import Diagnostic, LaunchgenError, UsageError
+from launchgen.endings import BY_SIGNAL, ending_on_signals
 from launchgen.options import EMIT, Emit, command_words, parse_artifacts
 from launchgen.sections import PROGRAM, SectionedCommand
 from launchgen.targets import TARGETS
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 _DIFFERENT: Final = 1
 _DISAGREES: Final = 2
 _BROKEN: Final = 3
-_BY_SIGNAL: Final = 128
 
 T = TypeVar("T")
 G = TypeVar("G")
@@ -272,7 +270,7 @@ def build(folder: str, jobs: int | None) -> int:
 def bench(ctx: click.Context, /, **_: object) -> int:
     """Find, decide, run, show."""
     given = Bench(**ctx.params)
-    from launchgen import benchmark, call_values, emitted, reports  # noqa: PLC0415
+    from launchgen import bench_reports, benchmark, call_values, emitted  # noqa: PLC0415
 
     grid = _parsed("--grid", given.grid, call_values.parse_grid)
     settings = _parsed("--set", given.set, call_values.parse_settings)
@@ -298,10 +296,36 @@ def bench(ctx: click.Context, /, **_: object) -> int:
     for note in found.notes:
         click.echo(f"note: {note}", err=True)
     if given.as_json:
-        click.echo(reports.benchmark_json(found))
+        click.echo(bench_reports.benchmark_json(found))
     else:
-        click.echo(reports.benchmark_text(found, is_terminal=sys.stdout.isatty()))
+        click.echo(bench_reports.benchmark_text(found, is_terminal=sys.stdout.isatty()))
     return 0
+
+
+@cli.command()
+@click.option(
+    "--libcuda",
+    metavar="PATH",
+    help="A driver to try before all others: libcuda.so.1, or the folder that holds it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def doctor(libcuda: str | None, as_json: bool) -> int:
+    """Show what this machine has of what launchers need, and what to do about the rest.
+
+    That is: C compilers, the headers of Python and of CUDA, the driver, its GPUs, and Triton.  Only
+    a C compiler is needed.  Ends with 3 where there is none that works, or PATH is no driver.
+    """
+    if libcuda == "":
+        raise UsageError(Diagnostic("--libcuda is empty", hint="name a file or a folder"))
+
+    from launchgen import checkup_reports, doctor  # noqa: PLC0415
+
+    found = doctor.check(libcuda=libcuda, environment=os.environ)
+    if as_json:
+        click.echo(checkup_reports.checkup_json(found))
+    else:
+        click.echo(checkup_reports.checkup_text(found, is_terminal=sys.stdout.isatty()))
+    return 0 if found.is_able else _BROKEN
 
 
 @contextlib.contextmanager
@@ -316,7 +340,7 @@ def _progress(steps: int) -> Iterator[Callable[[Step], None]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command (default: the process's) and return its exit code."""
-    with _ending_on_signals():
+    with ending_on_signals():
         try:
             code = _run(sys.argv[1:] if arguments is None else list(arguments))
             # Now, while a full disk or a closed pipe can still be reported.
@@ -324,9 +348,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 sys.stdout.flush()
         except BrokenPipeError:
             _drop_output()
-            code = _BY_SIGNAL + signal.SIGPIPE
+            code = BY_SIGNAL + signal.SIGPIPE
         except (KeyboardInterrupt, click.Abort):
-            code = _BY_SIGNAL + signal.SIGINT
+            code = BY_SIGNAL + signal.SIGINT
         except OSError as error:
             _drop_output()
             code = _fail(f"{error.strerror or error}: {error.filename or 'standard output'}")
@@ -373,24 +397,3 @@ def _drop_output() -> None:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())
         os.close(nothing)
-
-
-@contextlib.contextmanager
-def _ending_on_signals() -> Iterator[None]:
-    """Turn signals that end a process into exceptions, so that temporary files are removed."""
-
-    def end(number: int, _: FrameType | None) -> None:
-        raise SystemExit(_BY_SIGNAL + number)
-
-    old = {
-        number: signal.signal(number, end)
-        for number in (signal.SIGTERM, signal.SIGHUP)
-        # Only the main thread may, and nohup's wish is not overruled.
-        if threading.current_thread() is threading.main_thread()
-        and signal.getsignal(number) is signal.SIG_DFL
-    }
-    try:
-        yield
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)

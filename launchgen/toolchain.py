@@ -339,23 +339,29 @@ def run(
     *,
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    timeout: float | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run one compiler to its end in ``folder``; ``stdout`` holds all that it printed.
+    """Run one program to its end in ``folder``; ``stdout`` holds all that it printed.
 
-    Raises BuildError if it cannot be started; its exit status is the caller's to judge.
+    Raises BuildError if it cannot be started, or takes more than ``timeout`` seconds; its exit
+    status is the caller's to judge.
     """
     try:
         return subprocess.run(
             command,
             check=False,
             cwd=folder,
-            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="backslashreplace",
+            env=None if environment is None else dict(environment),
+            timeout=timeout,
         )
+    except subprocess.TimeoutExpired as error:
+        problem = f"'{command[0]}' did not end within {timeout:.0f} seconds"
+        raise BuildError(Diagnostic(problem)) from error
     except OSError as error:
         reason = error.strerror or error
         raise BuildError(Diagnostic(f"cannot run '{command[0]}': {reason}")) from error

@@ -26,9 +26,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+import pytest
 from msgspec.structs import replace
 
 from launchgen.artifacts import ARTIFACTS
+from launchgen.libcuda import folders
 from launchgen.metadata import Overrides
 from launchgen.planning import make_plan
 from launchgen.records import LaunchPlan
@@ -36,6 +38,7 @@ from launchgen.rendering import render
 from launchgen.sources import KernelSource, read_kernel
 from launchgen.targets import TARGETS
 from launchgen.testing import RecordingDriver
+from launchgen.testing._build import entry_points
 from tests.zoo import Kernel
 
 TESTS: Final = Path(__file__).parent
@@ -43,6 +46,17 @@ FOLDER: Final = "triton-3.6.0-sm90"
 OLDER: Final = "triton-3.6.0-sm80"
 FLAGS: Final = ("-std=c11", "-O1", "-g", "-fPIC", "-fvisibility=hidden")
 STRICT: Final = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+
+RUNTIME: Final = TESTS.parent / "launchgen" / "templates" / "runtime"
+ENTRY_POINTS: Final = re.findall(
+    r'LG_ENTRY\(\w+, "(\w+)", ([01])\)', (RUNTIME / "cuda_driver.c").read_text()
+)
+"""What a launcher asks the driver for, and whether it needs it."""
+
+needs_no_driver: Final = pytest.mark.skipif(
+    any((Path(folder) / "libcuda.so.1").exists() for folder in folders(os.uname().machine)),
+    reason="a launcher finds the driver of this machine",
+)
 
 _numbers = itertools.count()
 
@@ -182,6 +196,17 @@ def compile_python(emitted: Emitted) -> Path:
     include = ("-isystem", sysconfig.get_path("include"))
     cc(emitted.folder, *FLAGS, "-shared", *include, f"{emitted.name}_py.c", "-o", module)
     return module
+
+
+def stub_library(folder: Path | None = None) -> Path:
+    """Return a folder with a library that has every entry point and, like the stub, no driver."""
+    folder = folder or new_folder()
+    (folder / "stub.c").write_text(
+        "".join(f"int {name}(void) {{ return 34; }}\n" for name in entry_points())
+    )
+    words = ("-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", "libcuda.so.1")
+    cc(folder, *words, "stub.c")
+    return folder
 
 
 # ---- call ----------------------------------------------------------------------------------------

@@ -67,7 +67,9 @@ def names(folder: Path) -> list[str]:
 # --- help --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words", [(), ("emit",), ("build",), ("bench",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [(), ("emit",), ("build",), ("bench",), ("doctor",)], ids=" ".join
+)
 def test_help(
     words: tuple[str, ...], snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:

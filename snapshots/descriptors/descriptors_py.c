@@ -315,9 +315,6 @@ static int lg_driver_failed(const char *kernel, const char *call, int status, co
         name = "unknown error";
     if (lg_cuda.get_error_string(status, &text) != LG_SUCCESS || text == NULL)
         text = "the driver has no text for it";
-    if (status == LG_ERROR_STUB_LIBRARY)
-        text = "libcuda.so.1 is the CUDA toolkit's stub, not a driver; "
-               "take its folder off the library path";
     lg_refuse(status, "%s: %s failed: %s (%d): %s%s", kernel, call, name, status, text, detail);
     lg_last_failure.refused = 0;
     return status;
@@ -355,22 +352,120 @@ static int lg_find_entry_points(const char *kernel, void *library)
     return LG_SUCCESS;
 }
 
+/* LG_LIBCUDA, a string, is a path that this launcher tries before all others. */
+#ifndef LG_LIBCUDA
+#define LG_LIBCUDA NULL
+#endif
+
+#define LG_DRIVER "libcuda.so.1"
+
+#if defined(__x86_64__)
+#define LG_MULTIARCH "/usr/lib/x86_64-linux-gnu/"
+#else
+#define LG_MULTIARCH "/usr/lib/aarch64-linux-gnu/"
+#endif
+
+/* NULL as well in a program that runs with more rights than who started it: who could name a
+ * library there would have these rights. */
+LG_COLD
+static const char *lg_environment(const char *name)
+{
+    char *(*get)(const char *name) = NULL;
+    /* secure_getenv needs no header that strict C hides; NULL is RTLD_DEFAULT. */
+    *(void **)(void *)&get = dlsym(NULL, "secure_getenv");
+    const char *value = get == NULL ? NULL : get(name);
+    return value == NULL || value[0] == '\0' ? NULL : value;
+}
+
+/* Fills the table from a library and starts the driver: `started` is what its cuInit returned.
+ * The CUDA toolkit's stub only looks like a driver; it is closed, or the loader would take it for
+ * any other library of its name. */
+LG_COLD
+static int lg_try_driver(const char *kernel, const char *path, int flag, int *started)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | flag);
+    if (library == NULL)
+        return LG_ERROR_LIBRARY_NOT_FOUND;
+    int status = lg_find_entry_points(kernel, library);
+    if (status == LG_SUCCESS) {
+        *started = lg_cuda.init(0);
+        if (*started != LG_ERROR_STUB_LIBRARY) {
+            lg_cuda_found = 1;
+            return LG_SUCCESS;
+        }
+        status = LG_ERROR_STUB_LIBRARY;
+    }
+    (void)dlclose(library);
+    return status;
+}
+
+/* Takes the first driver of all places. A process that has one keeps it, because two of them know
+ * nothing of each other. */
+LG_COLD
+static int lg_find_driver(const char *kernel, int *started)
+{
+    /* What is cut off here is longer than the longest path, and is refused as such. */
+    char inside[4096 + sizeof LG_DRIVER];
+    char tried[sizeof lg_last_failure.text] = "";
+    size_t length = 0;
+    int has_stub = 0;
+    const char *asked = lg_environment("TRITON_LIBCUDA_PATH");
+    const char *const places[] = {
+        LG_DRIVER, /* only if it is loaded */
+        LG_LIBCUDA,
+        asked == NULL ? NULL : inside,
+        asked,
+        LG_DRIVER, /* LD_LIBRARY_PATH and the linker's cache */
+        LG_MULTIARCH LG_DRIVER,
+        "/usr/lib64/" LG_DRIVER,
+        "/usr/lib/" LG_DRIVER,
+        "/usr/local/nvidia/lib64/" LG_DRIVER,
+        "/usr/lib/wsl/lib/" LG_DRIVER,
+        "/run/opengl-driver/lib/" LG_DRIVER,
+    };
+    const size_t first_usual = 5;
+    if (asked != NULL)
+        (void)snprintf(inside, sizeof inside, "%s/" LG_DRIVER, asked);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (places[i] == NULL)
+            continue;
+        const char *before = length == 0 ? "" : "; ";
+        const char *what = places[i];
+        const char *after = "";
+        int status = lg_try_driver(kernel, places[i], i == 0 ? RTLD_NOLOAD : 0, started);
+        if (status == LG_SUCCESS || status == LG_ERROR_SYMBOL_NOT_FOUND)
+            return status;
+        if (status == LG_ERROR_STUB_LIBRARY) {
+            has_stub = 1;
+            after = " is a stub";
+        } else if (i < first_usual) {
+            what = dlerror();
+        } else {
+            before = "; nor at ";
+        }
+        if (i > 0 && length < sizeof tried)
+            length += (size_t)snprintf(tried + length, sizeof tried - length, "%s%s%s", before,
+                                       what, after);
+    }
+    if (has_stub)
+        return lg_refuse(LG_ERROR_STUB_LIBRARY,
+                         "%s: cuInit failed: CUDA_ERROR_STUB_LIBRARY (34): libcuda.so.1 is the "
+                         "CUDA toolkit's stub, not a driver; take its folder off the library "
+                         "path: %s", kernel, tried);
+    return lg_refuse(LG_ERROR_LIBRARY_NOT_FOUND, "%s: no NVIDIA driver: %s", kernel, tried);
+}
+
 LG_COLD
 static int lg_start_driver(const char *kernel)
 {
-    if (!lg_cuda_found) {
-        void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-        if (library == NULL)
-            return lg_refuse(LG_ERROR_LIBRARY_NOT_FOUND, "%s: no NVIDIA driver: %s", kernel,
-                             dlerror());
-        int status = lg_find_entry_points(kernel, library);
-        if (status != LG_SUCCESS) {
-            (void)dlclose(library);
-            return status;
-        }
-        lg_cuda_found = 1;
+    int status = LG_SUCCESS;
+    if (lg_cuda_found) {
+        status = lg_cuda.init(0);
+    } else {
+        int found = lg_find_driver(kernel, &status);
+        if (found != LG_SUCCESS)
+            return found;
     }
-    int status = lg_cuda.init(0);
     if (status != LG_SUCCESS)
         return lg_driver_failed(kernel, "cuInit", status, "");
     status = lg_cuda.device_count(&lg_cuda_devices);
@@ -813,6 +908,8 @@ static const char *lg_own_error_name(int status)
     switch (status) {
     case LG_ERROR_OUT_OF_MEMORY:
         return "CUDA_ERROR_OUT_OF_MEMORY";
+    case LG_ERROR_STUB_LIBRARY:
+        return "CUDA_ERROR_STUB_LIBRARY";
     case LG_ERROR_INVALID_IMAGE:
         return "CUDA_ERROR_INVALID_IMAGE";
     case LG_ERROR_NO_BINARY_FOR_GPU:

@@ -37,6 +37,8 @@ static const char *lg_own_error_name(int status)
     switch (status) {
     case LG_ERROR_OUT_OF_MEMORY:
         return "CUDA_ERROR_OUT_OF_MEMORY";
+    case LG_ERROR_STUB_LIBRARY:
+        return "CUDA_ERROR_STUB_LIBRARY";
     case LG_ERROR_INVALID_IMAGE:
         return "CUDA_ERROR_INVALID_IMAGE";
     case LG_ERROR_NO_BINARY_FOR_GPU:
