@@ -15,12 +15,20 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
 from launchgen.cli import main
-from launchgen.signature import Constant, PointerType, ScalarType, Signature, leaves, parse
+from launchgen.signature import (
+    Constant,
+    DescriptorType,
+    PointerType,
+    ScalarType,
+    Signature,
+    leaves,
+    parse,
+)
 from launchgen.sources import read_kernel
 from launchgen.targets import TARGETS
 from tests.zoo import Kernel
@@ -53,6 +61,15 @@ SCALARS: Final[dict[str, Any]] = {
 }
 
 Launch = Callable[..., None]
+
+
+class Descriptor(NamedTuple):
+    """A tensor as Triton's own descriptors have it."""
+
+    base: Any
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: str = "zero"
 
 
 class Launcher:
@@ -88,7 +105,8 @@ class Launcher:
         assert self.library is not None
         function = getattr(self.library, f"{self.name}_launch")
         handle = 0 if stream is None else stream.cuda_stream
-        flat = [_value(leaf, arguments) for leaf in self._passed(arguments)]
+        given = [_value(leaf, arguments) for leaf in self._passed(arguments)]
+        flat = [ctypes.byref(_struct(v)) if isinstance(v, Descriptor) else v for v in given]
         types = [_c_type(leaf.argument.type) for leaf in self._passed(arguments)]
         function.argtypes = [
             POINTERS,
@@ -117,8 +135,17 @@ def _value(leaf: Any, arguments: Any) -> Any:
     return value.data_ptr() if hasattr(value, "data_ptr") else value
 
 
+def _struct(given: Descriptor) -> Any:
+    """Return what the C launcher's header declares for a descriptor of rank 2."""
+    fields = [("base", POINTERS), ("shape", ctypes.c_int64 * 2), ("strides", ctypes.c_int64 * 2)]
+    flags = [("nan_padding", ctypes.c_bool), ("round_tf32", ctypes.c_bool)]
+    made = type("desc_2", (ctypes.Structure,), {"_fields_": [*fields, *flags]})
+    sizes = ((ctypes.c_int64 * 2)(*each) for each in (given.shape, given.strides))
+    return made(given.base.data_ptr(), *sizes, given.padding == "nan", False)
+
+
 def _c_type(type_: object) -> Any:
-    if isinstance(type_, PointerType):
+    if isinstance(type_, PointerType | DescriptorType):
         return POINTERS
     assert isinstance(type_, ScalarType)
     return SCALARS[type_.scalar.name]
@@ -241,6 +268,47 @@ def test_descriptors_made_on_the_device_use_scratch(launcher: Callable[[str], La
     else:
         scratch = torch.empty(256 * 6, device="cuda", dtype=torch.uint8)
         launch.with_scratch(grid, None, scratch, source, copy, rows, cols)
+    assert torch.equal(source, copy)
+
+
+def described(tensor: Any, padding: str = "zero") -> Descriptor:
+    return Descriptor(tensor, tuple(tensor.shape), tensor.stride(), padding)
+
+
+def test_descriptors_from_the_host_are_maps(launcher: Callable[[str], Launcher]) -> None:
+    launch = launcher("desc_copy")
+    for rows, cols in ((64, 64), (128, 192), (100, 72)):
+        source = cuda(rows, cols, dtype=torch.float16)
+        copy = torch.zeros_like(source)
+        grid = (-(-rows // 64), -(-cols // 64), 1)
+        launch(grid, None, described(source), described(copy))
+        assert torch.equal(source, copy)
+
+
+def test_maps_are_those_of_the_tensors_given_last(launcher: Callable[[str], Launcher]) -> None:
+    launch = launcher("desc_copy")
+    sources = [cuda(64, 64, dtype=torch.float16) for _ in range(3)]
+    copies = [torch.zeros_like(source) for source in sources]
+    for index in (0, 1, 1, 2, 0):
+        launch((1, 1, 1), None, described(sources[index]), described(copies[index]))
+    assert all(torch.equal(a, b) for a, b in zip(sources, copies, strict=True))
+
+
+def test_attr6_descriptors_and_scratch_can_be_captured_and_replayed(
+    launcher: Callable[[str], Launcher],
+) -> None:
+    launch = launcher("desc_copy")
+    source = cuda(128, 128, dtype=torch.float16)
+    copy = torch.zeros_like(source)
+    launch((2, 2, 1), None, described(source), described(copy))
+    torch.cuda.synchronize()
+    copy.zero_()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launch((2, 2, 1), torch.cuda.current_stream(), described(source), described(copy))
+    assert copy.abs().sum().item() == 0
+    source.copy_(cuda(128, 128, dtype=torch.float16))
+    graph.replay()
     assert torch.equal(source, copy)
 
 

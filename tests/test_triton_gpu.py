@@ -7,14 +7,14 @@ without.  The kernels, and what they are launched with, are in ``tests/triton_su
 from __future__ import annotations
 
 import ctypes
-import importlib
-import importlib.util
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+
+import launchgen.triton
 
 torch: Any = pytest.importorskip("torch")
 triton: Any = pytest.importorskip("triton")
@@ -32,12 +32,7 @@ pytestmark = [
     ),
 ]
 
-needs_install = pytest.mark.skipif(
-    importlib.util.find_spec("launchgen.triton") is None, reason="no launchgen.triton"
-)
-both_launchers = pytest.mark.parametrize(
-    "ours", [False, pytest.param(True, marks=needs_install)], ids=["triton", "launchgen"]
-)
+both_launchers = pytest.mark.parametrize("ours", [False, True], ids=["triton", "launchgen"])
 every_row = pytest.mark.parametrize("name", suite.ROWS)
 
 
@@ -45,9 +40,8 @@ every_row = pytest.mark.parametrize("name", suite.ROWS)
 def launching(*, ours: bool) -> Iterator[None]:
     """Have every kernel launched by new launchers, and see that they launched."""
     suite.forget_kernels()
-    adapter = importlib.import_module("launchgen.triton") if ours else None
-    if adapter is not None:
-        adapter.install()
+    if ours:
+        launchgen.triton.install()
     try:
         yield
         used = suite.launchers()
@@ -56,8 +50,7 @@ def launching(*, ours: bool) -> Iterator[None]:
         assert of_triton == ([] if ours else used)
     finally:
         torch.cuda.synchronize()
-        if adapter is not None:
-            adapter.uninstall()
+        launchgen.triton.uninstall()
         suite.forget_kernels()
 
 
@@ -128,7 +121,6 @@ def test_a_kernel_computes_what_pytorch_does(name: str) -> None:
     assert_as_pytorch(row, call, outputs)
 
 
-@needs_install
 @every_row
 def test_installed_launchers_change_no_bit(name: str) -> None:
     row = suite.ROWS[name]
@@ -187,7 +179,6 @@ def test_a_kernel_prints(row: Row, ours: bool, capfd: pytest.CaptureFixture[str]
         assert printed(row, capfd) == of_triton
 
 
-@needs_install
 @pytest.mark.parametrize(
     "row", launches.COMBINATIONS, ids=[row.name for row in launches.COMBINATIONS]
 )
@@ -335,13 +326,11 @@ def test_a_misuse_fails_as_it_does_in_triton(what: str, ours: bool) -> None:
         assert out.tolist() == [1.0] * 64
 
 
-@needs_install
 def test_a_kernel_launched_before_installation_goes_on() -> None:
-    adapter = importlib.import_module("launchgen.triton")
     row = suite.ROWS["matmul-persistent"]
     suite.forget_kernels()
     outputs = [launched(row)]
-    for change in (adapter.install, adapter.uninstall):
+    for change in (launchgen.triton.install, launchgen.triton.uninstall):
         change()
         outputs.append(launched(row))
     suite.forget_kernels()
@@ -349,7 +338,6 @@ def test_a_kernel_launched_before_installation_goes_on() -> None:
     assert same_bits(outputs[0], outputs[2])
 
 
-@needs_install
 def test_triton_launches_again_after_uninstallation() -> None:
     row = suite.ROWS["descriptors-float16"]
     with launching(ours=True):
