@@ -6,13 +6,21 @@ import gc
 import itertools
 import json
 import struct
-import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.launchers import Descriptor, Host
+from tests.test_behaviour_references import (
+    LAUNCHES,
+    allowed,
+    check_counts,
+    check_nothing_is_left,
+    counts,
+    growth,
+    refused,
+)
 from tests.triton_calls import called, launcher_object, object_call, only, seed_call
 
 COOPERATIVE, CLUSTER, POLICY, SERIALIZATION, SHARED_MODE = 2, 4, 5, 6, 18
@@ -393,37 +401,213 @@ def test_a_launcher_object_takes_other_metadata_too(host: Host) -> None:
         assert only(host).shared == metadata[2]
 
 
-# --- references -----------------------------------------------------------------------------------
+# --- where Triton's own launchers are wrong -------------------------------------------------------
+
+# What Triton 3.6.0 launches, measured on an H200: 44, 4294967295, 0, -56, an undefined half, and
+# all ones for the pointers.
+TRUNCATED = [
+    ("u8", 300),
+    ("u32", -1),
+    ("u64", 2**65),
+    ("i8", 200),
+    ("fp16", 1e6),
+    ("*fp32", 2**64),
+    ("*fp32", -5),
+]
+
+
+@CALLS
+@pytest.mark.parametrize(("type_", "value"), TRUNCATED)
+def test_int2_ptr1_error3_what_does_not_fit_is_refused_and_nothing_launched(
+    host: Host, convention: str, call: Call, type_: str, value: Any
+) -> None:
+    with pytest.raises(OverflowError, match=r"argument 0 'x' "):
+        call(host, called(convention, f"x: {type_}"), (value,))
+    assert host.driver.launches == ()
+
+
+@CALLS
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("i8", -1, b"\xff"),
+        ("u64", 2**64 - 1, b"\xff" * 8),
+        ("bf16", 1.00585937, bytes.fromhex("813f")),
+        ("fp32", 0.125, bytes.fromhex("0000003e")),
+        ("i1", True, b"\x01"),
+    ],
+)
+def test_int1_float6_what_fits_arrives_as_it_is(
+    host: Host, convention: str, call: Call, case: tuple[str, Any, bytes]
+) -> None:
+    type_, value, bits = case
+    call(host, called(convention, f"x: {type_}"), (value,))
+    assert only(host).values[0] == bits
+
+
+@CALLS
+def test_int4_a_bool_is_0_or_1(host: Host, convention: str, call: Call) -> None:
+    with pytest.raises(OverflowError, match="out of range"):
+        call(host, called(convention, "x: u1"), (2,))
+
+
+@CALLS
+def test_ptr2_the_exception_of_a_pointer_object_is_kept(
+    host: Host, convention: str, call: Call
+) -> None:
+    class Broken:
+        def data_ptr(self) -> int:
+            raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        call(host, called(convention, "x: *fp32"), (Broken(),))
+    assert host.driver.launches == ()
+
+
+@CALLS
+def test_error4_a_failed_launch_says_call_code_kernel_and_geometry(
+    host: Host, convention: str, call: Call
+) -> None:
+    launcher = called(convention, TEXT, name="my_kernel")
+    host.driver.fail("cuLaunchKernelEx", 719)
+    with pytest.raises(launcher.module.CudaError) as caught:
+        call(host, launcher, VALUES)
+    assert caught.value.code == 719
+    text = str(caught.value)
+    for word in ("my_kernel", "cuLaunchKernelEx", "(719)", "grid 2x3x5", "block 128x1x1"):
+        assert word in text
+
+
+def test_shape3_a_descriptor_in_a_tuple_is_a_map(host: Host) -> None:
+    # Triton 3.6 launches with the address of a Python object; 3.8 takes them, as launchgen does.
+    launcher = called("launcher", "t: (i32, tensordesc<fp16[64, 32]>)", "3.9.0", META)
+    object_call(host, launcher, ((1, DESCRIBED),))
+    assert only(host).values[1].startswith(b"LGRTMAP1")
+
 
 DESCRIBED = Descriptor(0x1000, (128, 96), (800, 1))
 
 
+# --- references -----------------------------------------------------------------------------------
+
+ALL = "x: *fp32, n: i32, t: (fp32, (u8, constexpr)), d: tensordesc<fp16[64, 32]>, h: fp16"
+GOOD = (0x1000, 5, (0.5, (200, None)), DESCRIBED, 1.5)
+APART = (0x1000, 5, (0.5, (200, None)), bytes(128), 128, 96, 800, 1, 1.5)
+
+
+def described(convention: str) -> tuple[Any, ...]:
+    return APART if convention == "triton" else GOOD
+
+
 @CALLS
 def test_pyapi1_ten_thousand_calls_leave_nothing(host: Host, convention: str, call: Call) -> None:
-    launcher = called(convention, TEXT)
+    launcher = called(convention, ALL, "3.6.0", META)
     function = launcher.function(host)
-    failing = (0, 2**31, (0.5, (1, 0)), 0)
-    hooks = (lambda _: None, lambda _: None)
+    hooks = (HookChain(lambda _: None), lambda _: None)
+    values = described(convention)
     made = {"made": launcher_object(launcher)} if convention == "launcher" else {}
 
-    def rounds(count: int) -> None:
-        for _ in range(count):
-            call(host, launcher, VALUES, function=function, hooks=hooks, **made)
-            call(host, launcher, VALUES, function=function, metadata=(4, 2, 0), **made)
-            with pytest.raises(OverflowError):
-                call(host, launcher, failing, function=function, **made)
-            with pytest.raises(TypeError):
-                call(host, launcher, VALUES, function=function, metadata=[], **made)
+    def launch() -> None:
+        call(host, launcher, values, function=function, hooks=hooks, **made)
 
     with host.driver.off():
-        rounds(50)
-        gc.collect()
-        tracemalloc.start()
-        try:
-            before = tracemalloc.get_traced_memory()[0]
-            rounds(2500)
-            gc.collect()
-            grown = tracemalloc.get_traced_memory()[0] - before
-        finally:
-            tracemalloc.stop()
-    assert grown < 16_000
+        watched = [*values, *hooks, launcher.module, None]
+        before = counts(watched)
+        assert growth(launch, LAUNCHES) < allowed(LAUNCHES)
+        check_counts(watched, before, LAUNCHES)
+
+
+def raising(_: Any) -> None:
+    raise ValueError("from a hook")
+
+
+BAD: dict[str, dict[str, Any]] = {
+    "count": {"values": (1,)},
+    "pointer": {"at": (0, -1)},
+    "pointer_kind": {"at": (0, "x")},
+    "integer": {"at": (1, 2**31)},
+    "tuple": {"at": (2, (0.5,))},
+    "tuple_kind": {"at": (2, [0.5, (1, 2)])},
+    "leaf": {"at": (2, (0.5, (300, None)))},
+    "descriptor": {"at": (3, "x")},
+    "half": {"at": (-1, 1e6)},
+    "grid": {"grid": (1, -1, 1)},
+    "grid_size": {"grid": (1, 65536, 1)},
+    "stream": {"stream": "x"},
+    "handle": {"function": "x"},
+    "null_handle": {"function": 0},
+    "metadata": {"metadata": [4, 1, 0]},
+    "warps": {"metadata": (99, 1, 0)},
+    "enter": {"hooks": (raising, None)},
+    "leave": {"hooks": (None, raising)},
+    "launch": {"fail": ("cuLaunchKernelEx", 719)},
+}
+
+
+@CALLS
+@pytest.mark.parametrize("name", BAD)
+def test_pyapi1_a_refused_call_leaves_nothing(
+    host: Host, convention: str, call: Call, name: str
+) -> None:
+    host.driver.current_context = host.driver.primary_context()
+    words = dict(BAD[name])
+    launcher = called(convention, ALL, "3.6.0", META)
+    words.setdefault("function", launcher.function(host))
+    values = words.pop("values", described(convention))
+    if "at" in words:
+        place, bad = words.pop("at")
+        changed = list(values)
+        changed[place] = bad
+        values = tuple(changed)
+    if "fail" in words:
+        host.driver.fail(*words.pop("fail"), times=None)
+    made = {"made": launcher_object(launcher)} if convention == "launcher" else {}
+    check_nothing_is_left(
+        refused(lambda: call(host, launcher, values, **made, **words)), [*values, launcher.module]
+    )
+
+
+DESCRIPTORS: dict[str, Any] = {
+    "base": Descriptor("x", (128, 96), (800, 1)),
+    "rank": Descriptor(0x1000, (128,), (800, 1)),
+    "shape": Descriptor(0x1000, (128, "x"), (800, 1)),  # type: ignore[arg-type]
+    "shape_kind": Descriptor(0x1000, 5, (800, 1)),  # type: ignore[arg-type]
+    "stride": Descriptor(0x1000, (128, 96), (2**64, 1)),
+    "rule": Descriptor(0x1000, (128, 96), (100, 1)),
+    "padding": Descriptor(0x1000, (128, 96), (800, 1), padding="x"),
+    "tf32": Descriptor(0x1000, (128, 96), (800, 1), round_f32_to_tf32=True),
+}
+
+
+@pytest.mark.parametrize("name", DESCRIPTORS)
+def test_pyapi1_a_refused_descriptor_leaves_nothing(host: Host, name: str) -> None:
+    launcher = called("launcher", ALL, "3.6.0", META)
+    made, function = launcher_object(launcher), launcher.function(host)
+    values = (*GOOD[:3], DESCRIPTORS[name], GOOD[4])
+    call = refused(lambda: object_call(host, launcher, values, made=made, function=function))
+    check_nothing_is_left(call, [*values, DESCRIPTORS[name].base])
+
+
+@pytest.mark.parametrize("answer", ["x", 8, None, ValueError("mine")], ids=type)
+def test_pyapi1_an_allocator_that_fails_leaves_nothing(host: Host, answer: Any) -> None:
+    def allocate(*_: int) -> Any:
+        if isinstance(answer, BaseException):
+            raise type(answer)(*answer.args)
+        return answer
+
+    launcher = called("launcher", TEXT)
+    made = launcher_object(launcher, scratch=(16, 16), allocators=(allocate, None))
+    function = launcher.function(host)
+    call = refused(lambda: object_call(host, launcher, VALUES, made=made, function=function))
+    check_nothing_is_left(call, [allocate, answer])
+
+
+def test_launcher_objects_and_their_modules_are_collected(host: Host) -> None:
+    launcher = called("launcher", TEXT)
+
+    def make() -> None:
+        made = launcher_object(launcher, allocators=(lambda *_: 0, lambda *_: 0))
+        object_call(host, launcher, VALUES, made=made, function=launcher.function(host))
+
+    with host.driver.off():
+        check_nothing_is_left(make, [launcher.module])

@@ -121,6 +121,7 @@ def test_help_and_import_load_nothing_but_click_and_tables() -> None:
                 "bench_options",
                 "cli",
                 "diagnostics",
+                "endings",
                 "options",
                 "sections",
                 "targets",
