@@ -1,18 +1,26 @@
 # make demo   emit, build and run the example kernel
 # make test   everything that is checked before a change lands
 # make golden write all expected output anew after a change of it
+# make test-triton
+#             fetch releases of Triton (2 GB) and compare launchers with theirs
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+TRITON := build/triton
+TRITON_RELEASES := 3.4.0 3.6.0 3.9.0
 
-.PHONY: demo test lint golden clean
+.PHONY: demo test test-triton lint golden clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/add/demo.py build/demo
 
 test: lint
-	$(BIN)/python -m pytest -m "not gpu" -n auto
+	$(BIN)/python -m pytest -m "not gpu and not triton" -n auto
+
+# Each in a folder of its own: one environment cannot have several.
+test-triton: $(TRITON_RELEASES:%=$(TRITON)/%.fetched)
+	LAUNCHGEN_TRITON=$(abspath $(TRITON)) $(BIN)/python -m pytest -m triton
 
 lint: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check
@@ -32,6 +40,12 @@ $(VENV)/.installed: pyproject.toml
 $(VENV)/.installed-for-tests: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
+$(TRITON)/%.fetched: | $(VENV)/.installed-for-tests
+	rm -rf $(TRITON)/$*
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	    --target $(TRITON)/$* triton==$*
 	touch $@
 
 clean:

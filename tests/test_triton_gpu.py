@@ -300,7 +300,7 @@ def _failing_allocator() -> object:
     return call.launch()
 
 
-MISUSES: dict[str, tuple[Callable[[], None], Any]] = {
+MISUSES: dict[str, tuple[Callable[[], object], Any]] = {
     "memory of the host": (_host_memory, ValueError),
     "too large for i16": (_typed(2, 2**15), OverflowError),
     "too small for i16": (_typed(2, -(2**15) - 1), OverflowError),
