@@ -51,9 +51,6 @@ by_release = pytest.mark.parametrize("release", RELEASES, ids=lambda release: re
 with_module = pytest.mark.parametrize(
     "release", [r for r in RELEASES if r.module], ids=lambda release: release.name
 )
-without_module = pytest.mark.parametrize(
-    "release", [r for r in RELEASES if not r.module], ids=lambda release: release.name
-)
 
 
 @cache
@@ -274,7 +271,6 @@ def has_map(case: Case) -> bool:
 
 @pytest.mark.triton
 @with_module
-@pytest.mark.skipif(not ours.has_convention("triton"), reason="no --convention triton yet")
 def test_the_triton_convention_launches_as_triton_does(
     release: Release, beside: Beside, tmp_path: Path
 ) -> None:
@@ -285,8 +281,7 @@ def test_the_triton_convention_launches_as_triton_does(
 
 
 @pytest.mark.triton
-@without_module
-@pytest.mark.skipif(not ours.has_drop_in(), reason="no launchgen.triton yet")
+@by_release
 def test_the_drop_in_launches_as_triton_does(release: Release, beside: Beside) -> None:
     need(release)
     beside.compare(release, "drop-in")

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from launchgen.testing import Launch, RecordingDriver
+from launchgen.triton import make_launcher
 from tests.triton_side.cases import (
     Call,
     Case,
@@ -76,11 +77,10 @@ def seed(triton: Triton, case: Case, built: str) -> Launcher:
 
 
 def drop_in(triton: Triton, case: Case, _built: str) -> Launcher:
-    """Put launchgen's class where Triton's is: from 3.7 on there is no module for a signature."""
-    # Not there before launchgen has this convention, so it cannot be imported by name.
-    ours: Any = importlib.import_module("launchgen.triton")
-    made: Launcher = ours.CudaLauncher(*source_of(case, triton.release))
-    return made
+    """Put launchgen's launcher where Triton's class makes one."""
+    major, minor, _ = triton.release.name.split(".")
+    source, metadata = source_of(case, triton.release)
+    return make_launcher(source, metadata, version=(int(major), int(minor)))
 
 
 def direct(triton: Triton, _case: Case, built: str) -> Launcher:

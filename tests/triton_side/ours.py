@@ -12,29 +12,14 @@ import subprocess
 import sysconfig
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-import click
-
 from launchgen.artifacts import ARTIFACTS
-from launchgen.cli import cli, main
+from launchgen.cli import main
 from tests.triton_side.cases import Case, Release
 
 _SUFFIX: Final = sysconfig.get_config_var("EXT_SUFFIX")
-
-
-def has_convention(name: str) -> bool:
-    """Return whether ``launchgen emit`` has a convention of that name."""
-    parameters = cli.commands["emit"].params
-    (option,) = [each for each in parameters if each.name == "convention"]
-    return isinstance(option.type, click.Choice) and name in option.type.choices
-
-
-def has_drop_in() -> bool:
-    """Return whether there is a class to stand in for Triton's ``CudaLauncher``."""
-    return find_spec("launchgen.triton") is not None
 
 
 def has_cuda_utils() -> bool:
