@@ -339,6 +339,51 @@ def test_an_im2col_map_is_recorded(recording_driver: RecordingDriver, cuda: Cuda
 # ---- functions without an image -----------------------------------------------------------------
 
 
+def test_a_context_keeps_its_limits(recording_driver: RecordingDriver, cuda: Cuda) -> None:
+    def limit(number: int = 1) -> int:
+        value = c_size_t()
+        cuda.cuCtxGetLimit(byref(value), number)
+        return value.value
+
+    made = limit()
+    cuda.cuCtxSetLimit(1, c_size_t(2 * made))
+    assert limit() == 2 * made
+    call = recording_driver.calls[1]
+    assert (call.name, dict(call.arguments)) == ("cuCtxSetLimit", {"limit": 1, "value": 2 * made})
+    recording_driver.current_context = recording_driver.new_context()
+    assert limit() == made
+    assert cuda.call("cuCtxGetLimit", byref(c_size_t()), 5) == 215
+
+
+def test_a_preference_for_shared_memory_is_recorded(
+    recording_driver: RecordingDriver, cuda: Cuda
+) -> None:
+    _, function = cuda.module(ADD.read_bytes(), "add_kernel")
+    cuda.cuFuncSetCacheConfig(function, 1)
+    call = recording_driver.calls[-1]
+    assert dict(call.arguments) == {"function": function.value, "config": 1}
+
+
+def test_as_many_clusters_are_active_as_fit(recording_driver: RecordingDriver, cuda: Cuda) -> None:
+    function = recording_driver.make_function("kernel", [8])
+
+    def active(blocks: int, shared: int = 0) -> int:
+        attributes = (LaunchAttribute * 1)()
+        attributes[0].id = 4
+        attributes[0].value = (ctypes.c_uint * 16)(blocks, 1, 1)
+        sizes = (ctypes.c_uint * 3)(blocks, 1, 1), (ctypes.c_uint * 3)(128, 1, 1)
+        config = LaunchConfig(*sizes, shared, None, attributes, 1)
+        count = c_int()
+        cuda.cuOccupancyMaxActiveClusters(byref(count), c_void_p(function), byref(config))
+        return count.value
+
+    assert [active(2), active(8)] == [528, 132]
+    assert active(2, shared=49153) == 0
+    cuda.cuFuncSetAttribute(c_void_p(function), 8, 60000)
+    assert active(2, shared=60000) == 198
+    assert recording_driver.calls[-1].arguments["count"] == 198
+
+
 def test_a_made_up_function_lays_its_parameters_out(
     recording_driver: RecordingDriver, cuda: Cuda
 ) -> None:

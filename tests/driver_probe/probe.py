@@ -875,6 +875,82 @@ def preferred_clusters() -> None:
 
 
 @case
+def limits() -> None:
+    must("cuInit", 0)
+    value = c_size_t()
+    say("limit without context", call("cuCtxGetLimit", byref(value), 1))
+    say("limit set without context", call("cuCtxSetLimit", 1, c_size_t(1 << 21)))
+    must("cuCtxSetCurrent", primary())
+    for number in (1, 2, 10, -1):
+        result = call("cuCtxGetLimit", byref(value), number)
+        say(f"limit {number}", result, *((value.value,) if not result else ()))
+    for size in (1 << 21, 1 << 20, 0):
+        result = call("cuCtxSetLimit", 1, c_size_t(size))
+        must("cuCtxGetLimit", byref(value), 1)
+        say(f"limit 1 set to {size}", result, value.value)
+    say("limit 10 set", call("cuCtxSetLimit", 10, c_size_t(1)))
+    say("limit nowhere", call("cuCtxGetLimit", None, 1))
+
+
+@case
+def cache_config() -> None:
+    start()
+    _, function = module_function("no_args", "no_args_kernel")
+    for config in (0, 1, 2, 3, 4, -1):
+        say(f"cache config {config}", call("cuFuncSetCacheConfig", function, config))
+    _, kernel = library_kernel("no_args", "no_args_kernel")
+    say("cache config of a kernel", call("cuFuncSetCacheConfig", kernel, 1))
+    say("cache config of nothing", call("cuFuncSetCacheConfig", None, 1))
+
+
+def active_clusters_of(
+    function: c_void_p | None,
+    *,
+    size: tuple[int, int, int] | None = (2, 1, 1),
+    grid: tuple[int, int, int] = (2, 1, 1),
+    block: tuple[int, int, int] = (32, 1, 1),
+    shared: int = 0,
+) -> tuple[int, str]:
+    array = (LaunchAttribute * 1)()
+    array[0].id = 4
+    for index, value in enumerate(size or ()):
+        array[0].value[index] = value
+    config = LaunchConfig(
+        (c_uint * 3)(*grid), (c_uint * 3)(*block), shared, None, array, 1 if size else 0
+    )
+    count = c_int(-77)
+    result = call("cuOccupancyMaxActiveClusters", byref(count), function, byref(config))
+    return result, "some" if count.value > 0 else str(count.value)
+
+
+@case
+def active_clusters() -> None:
+    start()
+    _, function = module_function("no_args", "no_args_kernel")
+    for size in ((1, 1, 1), (2, 1, 1), (8, 1, 1), (16, 1, 1), (0, 1, 1), (3, 1, 1)):
+        say(f"active {size}", *active_clusters_of(function, size=size, grid=size))
+    say("active, no cluster", *active_clusters_of(function, size=None))
+    say("active, another grid", *active_clusters_of(function, grid=(3, 1, 1)))
+    say("active, no grid", *active_clusters_of(function, grid=(0, 1, 1)))
+    say("active, another block", *active_clusters_of(function, block=(64, 1, 1)))
+    say("active, much shared", *active_clusters_of(function, shared=60000))
+    must("cuFuncSetAttribute", function, 8, 60000)
+    say("active, shared as set", *active_clusters_of(function, shared=60000))
+    must("cuFuncSetAttribute", function, 14, 1)
+    large = (16, 1, 1)
+    say("active, large allowed", *active_clusters_of(function, size=large, grid=large))
+    say("active, larger", *active_clusters_of(function, size=(32, 1, 1), grid=(32, 1, 1)))
+    say("active of nothing", *active_clusters_of(None))
+    _, kernel = library_kernel("no_args", "no_args_kernel")
+    say("active of a kernel", *active_clusters_of(kernel))
+    _, required = module_function("matmul_cluster", "matmul_kernel")
+    say(
+        "active as required",
+        *active_clusters_of(required, size=None, block=(128, 1, 1)),
+    )
+
+
+@case
 def stale_handles() -> None:
     start()
     module, function = module_function("no_args", "no_args_kernel")

@@ -385,6 +385,54 @@ CUresult cuCtxDestroy_v2(CUcontext context) {
     return lgr_end(&call);
 }
 
+/* As driver 580 has them; less than the least becomes the least.  The others are not played. */
+static const struct {
+    size_t made;
+    size_t least;
+} limits[LGR_LIMIT_COUNT] = {
+    [LGR_LIMIT_STACK] = {1024, 1},
+    [LGR_LIMIT_PRINTF] = {8650752, 524288},
+    [LGR_LIMIT_HEAP] = {8388608, 4194304},
+};
+
+enum { LIMITS_OF_CUDA = 10 };
+
+/* Begins a call about a limit and finds the context that has it where the call goes on. */
+static struct lgr_object *begin_with_limit(struct lgr_call *call, const char *name, int limit) {
+    struct lgr_object *context = NULL;
+    lgr_begin(call, name);
+    lgr_argue_signed(call, "limit", limit);
+    if (!lgr_goes_on(call))
+        return NULL;
+    call->result = lgr_current(&context);
+    if (!call->result && (limit < 0 || limit >= LIMITS_OF_CUDA))
+        call->result = CUDA_ERROR_INVALID_VALUE;
+    else if (!call->result && limit >= LGR_LIMIT_COUNT)
+        call->result = CUDA_ERROR_UNSUPPORTED_LIMIT;
+    return call->result ? NULL : context;
+}
+
+CUresult cuCtxGetLimit(size_t *value, int limit) {
+    struct lgr_call call;
+    struct lgr_object *context = begin_with_limit(&call, "cuCtxGetLimit", limit);
+    if (context && !value) {
+        call.result = CUDA_ERROR_INVALID_VALUE;
+    } else if (context) {
+        *value = context->limits[limit] ? context->limits[limit] : limits[limit].made;
+        lgr_argue(&call, "value", *value);
+    }
+    return lgr_end(&call);
+}
+
+CUresult cuCtxSetLimit(int limit, size_t value) {
+    struct lgr_call call;
+    struct lgr_object *context = begin_with_limit(&call, "cuCtxSetLimit", limit);
+    lgr_argue(&call, "value", value);
+    if (context)
+        context->limits[limit] = value < limits[limit].least ? limits[limit].least : value;
+    return lgr_end(&call);
+}
+
 CUresult cuCtxSynchronize(void) {
     struct lgr_call call;
     lgr_begin(&call, "cuCtxSynchronize");

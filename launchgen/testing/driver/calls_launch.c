@@ -29,6 +29,9 @@ static const struct attribute_form forms[] = {
     {18, 13020, 4},  /* SHARED_MEMORY_MODE */
 };
 
+/* Blocks of clusters that run at once on a multiprocessor of an H200. */
+enum { BLOCKS_OF_CLUSTERS = 8 };
+
 static const struct attribute_form *form_of(int id) {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (forms[i].id == id)
@@ -265,4 +268,52 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     if (atomic_load_explicit(&lgr_off, memory_order_relaxed))
         return CUDA_SUCCESS;
     return launch("cuLaunchKernelEx", config, function, parameters, extra);
+}
+
+/* ---- how much runs at once ------------------------------------------------------------------ */
+
+/* Counts as if clusters could lie anywhere: a real device, whose clusters each keep to a part of
+   it, has room for a few less. */
+static CUresult active_clusters(int *count, const CUlaunchConfig *config,
+                                const struct lgr_object *function) {
+    struct lgr_object *context = NULL;
+    if (!config || !count || !function || !good_attributes(config))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult error = find_context(config, function, &context);
+    if (error)
+        return error;
+    int device = context->device;
+    const CUlaunchAttribute *attribute = find_attribute(config, LGR_LAUNCH_CLUSTER);
+    const uint32_t *cluster = attribute ? attribute->value.words : function->entry->cluster;
+    uint64_t blocks = (uint64_t)cluster[0] * cluster[1] * cluster[2];
+    bool large = lgr_attribute(function, device, LGR_FUNC_NON_PORTABLE_CLUSTER);
+    /* Larger than any that a device has, none runs, which is no error once large ones may. */
+    error = large && blocks > 2 * LGR_PORTABLE_CLUSTER ? CUDA_SUCCESS
+                                                       : check_cluster(config, function, device);
+    if (error)
+        return error;
+    if (!config->gridDimX || !config->gridDimY || !config->gridDimZ)
+        return CUDA_ERROR_INVALID_VALUE;
+    bool none = !blocks || blocks > 2 * LGR_PORTABLE_CLUSTER ||
+                config->sharedMemBytes >
+                    (unsigned)lgr_attribute(function, device, LGR_FUNC_MAX_DYNAMIC_SHARED);
+    uint64_t resident = none ? 0 : resident_blocks(config, function, device);
+    if (resident > BLOCKS_OF_CLUSTERS)
+        resident = BLOCKS_OF_CLUSTERS;
+    *count = none ? 0 : (int)(LGR_MULTIPROCESSORS * resident / blocks);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction function,
+                                      const CUlaunchConfig *config) {
+    struct lgr_call call;
+    lgr_begin(&call, "cuOccupancyMaxActiveClusters");
+    if (config)
+        describe(&call, config, function);
+    if (lgr_goes_on(&call)) {
+        call.result = active_clusters(count, config, lgr_find_launchable(function));
+        if (!call.result)
+            lgr_argue_signed(&call, "count", *count);
+    }
+    return lgr_end(&call);
 }

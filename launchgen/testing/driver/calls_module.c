@@ -220,6 +220,21 @@ CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value) {
     return lgr_end(&call);
 }
 
+/* A hint of which nothing can be read back. */
+CUresult cuFuncSetCacheConfig(CUfunction function, int config) {
+    struct lgr_call call;
+    lgr_begin(&call, "cuFuncSetCacheConfig");
+    lgr_argue_handle(&call, "function", function);
+    lgr_argue_signed(&call, "config", config);
+    if (lgr_goes_on(&call)) {
+        if (!lgr_find(LGR_FUNCTION, function))
+            call.result = CUDA_ERROR_INVALID_HANDLE;
+        else if (config < LGR_CACHE_NONE || config > LGR_CACHE_EQUAL)
+            call.result = CUDA_ERROR_INVALID_VALUE;
+    }
+    return lgr_end(&call);
+}
+
 CUresult cuKernelGetAttribute(int *value, int attribute, CUkernel kernel, CUdevice device) {
     struct lgr_call call;
     lgr_begin(&call, "cuKernelGetAttribute");

@@ -26,6 +26,7 @@ enum {
     CUDA_ERROR_INVALID_IMAGE = 200,
     CUDA_ERROR_INVALID_CONTEXT = 201,
     CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+    CUDA_ERROR_UNSUPPORTED_LIMIT = 215,
     CUDA_ERROR_INVALID_PTX = 218,
     CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
     CUDA_ERROR_INVALID_HANDLE = 400,
@@ -51,6 +52,12 @@ enum {
     LGR_FUNC_SHARED_MODE = 17,
     LGR_FUNC_COUNT = 18
 };
+
+/* CUlimit */
+enum { LGR_LIMIT_STACK = 0, LGR_LIMIT_PRINTF = 1, LGR_LIMIT_HEAP = 2, LGR_LIMIT_COUNT = 3 };
+
+/* CUfunc_cache */
+enum { LGR_CACHE_NONE = 0, LGR_CACHE_EQUAL = 3 };
 
 /* CUlaunchAttributeID */
 enum {
@@ -109,9 +116,11 @@ CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
 CUresult cuCtxDestroy_v2(CUcontext context);
 CUresult cuCtxGetCurrent(CUcontext *context);
 CUresult cuCtxGetDevice(CUdevice *device);
+CUresult cuCtxGetLimit(size_t *value, int limit);
 CUresult cuCtxPopCurrent_v2(CUcontext *context);
 CUresult cuCtxPushCurrent_v2(CUcontext context);
 CUresult cuCtxSetCurrent(CUcontext context);
+CUresult cuCtxSetLimit(int limit, size_t value);
 CUresult cuCtxSynchronize(void);
 CUresult cuDeviceGet(CUdevice *device, int ordinal);
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device);
@@ -125,6 +134,7 @@ CUresult cuDriverGetVersion(int *version);
 CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function);
 CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *size);
 CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value);
+CUresult cuFuncSetCacheConfig(CUfunction function, int config);
 CUresult cuGetErrorName(CUresult error, const char **text);
 CUresult cuGetErrorString(CUresult error, const char **text);
 CUresult cuGetProcAddress(const char *name, void **address, int version, uint64_t flags);
@@ -153,6 +163,8 @@ CUresult cuMemsetD8_v2(CUdeviceptr target, unsigned char value, size_t size);
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
 CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUresult cuModuleUnload(CUmodule module);
+CUresult cuOccupancyMaxActiveClusters(int *count, CUfunction function,
+                                      const CUlaunchConfig *config);
 CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr address);
 CUresult cuStreamCreate(CUstream *stream, unsigned flags);
 CUresult cuStreamDestroy_v2(CUstream stream);

@@ -161,6 +161,7 @@ struct lgr_object {
     int device;                /* of contexts and what lives in them; -1 otherwise */
     bool primary;              /* contexts */
     int references;            /* primary contexts */
+    size_t limits[LGR_LIMIT_COUNT]; /* contexts, where set; 0: as it was made */
     struct lgr_image image;    /* modules and libraries */
     CUresult load_error;       /* of libraries: what asking for a kernel returns */
     struct lgr_entry *entry;   /* functions and kernels */
