@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import contextlib
-import keyword
 import os
 import shlex
 import signal
@@ -28,6 +27,7 @@ from launchgen.options import (
     PROGRAM,
     Emit,
     SectionedCommand,
+    about_kernel,
     command_words,
     parse_artifacts,
 )
@@ -36,8 +36,8 @@ from launchgen.targets import TARGETS
 if TYPE_CHECKING:
     from launchgen.artifacts import Artifact
     from launchgen.overrides import Overrides
+    from launchgen.records import LaunchPlan, UtilsPlan
     from launchgen.rendering import GeneratedFiles
-    from launchgen.sources import KernelSource
     from launchgen.toolchain import Step
 
 _DIFFERENT: Final = 1
@@ -75,9 +75,29 @@ def emit(ctx: click.Context, /, **_: object) -> int:
     given = Emit(**ctx.params)
     _refuse_contradictions(given)
     artifacts = parse_artifacts(given.artifact)
-    chosen = _overrides(given)
 
-    from launchgen import caches, planning, rendering, sources, template_cache  # noqa: PLC0415
+    from launchgen import caches, rendering, template_cache  # noqa: PLC0415
+
+    plan, inputs = _plan(ctx, given, artifacts)
+    folder = caches.cache_folder()
+    cache = None if folder is None else template_cache.compiled_templates(folder)
+    files = rendering.render(
+        plan, artifacts=artifacts, utils=_plan_utils(ctx, given, artifacts), cache=cache
+    )
+    return _deliver(files, plan.name if given.out is None else given.out, given, inputs=inputs)
+
+
+def _plan(
+    ctx: click.Context, given: Emit, artifacts: tuple[Artifact, ...]
+) -> tuple[LaunchPlan | UtilsPlan, tuple[str, ...]]:
+    """Decide everything about the launcher; return what was read for it as well."""
+    from launchgen import refusals  # noqa: PLC0415
+
+    if not any(row.needs_kernel for row in artifacts):
+        refusals.refuse_kernel(about_kernel(ctx))
+        return _kernel_less_plan(ctx, given, artifacts), ()
+
+    from launchgen import planning, sources  # noqa: PLC0415
 
     target = TARGETS[given.target]
     kernel = sources.read_kernel(
@@ -87,24 +107,41 @@ def emit(ctx: click.Context, /, **_: object) -> int:
         images=tuple(map(Path, given.image)),
         no_image=given.no_image,
         name=given.name,
-        overrides=chosen,
+        overrides=_overrides(given),
         target=target,
     )
     for note in kernel.notes:
         click.echo(f"note: {note}", err=True)
-    _refuse_unfit(kernel, artifacts)
+    refusals.refuse_unfit(kernel, artifacts)
     plan = planning.make_plan(
         kernel,
         target=target,
         command=shlex.join(command_words(ctx, artifacts, signature=str(kernel.signature))),
-        version=launchgen.__version__ if given.stamp_version else None,
+        version=_stamp(given),
         standalone=given.out == "-",
     )
-    folder = caches.cache_folder()
-    cache = None if folder is None else template_cache.compiled_templates(folder)
-    files = rendering.render(plan, artifacts=artifacts, cache=cache)
-    inputs = tuple(str(file.path) for file in kernel.inputs)
-    return _deliver(files, kernel.name if given.out is None else given.out, given, inputs=inputs)
+    return plan, tuple(str(file.path) for file in kernel.inputs)
+
+
+def _plan_utils(
+    ctx: click.Context, given: Emit, artifacts: tuple[Artifact, ...]
+) -> UtilsPlan | None:
+    """Decide about what stands beside the launchers of many kernels, and is the same for all."""
+    shared = tuple(row for row in artifacts if row.serves_every_kernel)
+    return _kernel_less_plan(ctx, given, shared) if shared else None
+
+
+def _kernel_less_plan(
+    ctx: click.Context, given: Emit, artifacts: tuple[Artifact, ...]
+) -> UtilsPlan:
+    from launchgen import utils_plan  # noqa: PLC0415
+
+    command = shlex.join(command_words(ctx, artifacts, signature=None))
+    return utils_plan.plan_utils(TARGETS[given.target], command=command, version=_stamp(given))
+
+
+def _stamp(given: Emit) -> str | None:
+    return launchgen.__version__ if given.stamp_version else None
 
 
 def _deliver(files: GeneratedFiles, out: str, given: Emit, *, inputs: tuple[str, ...]) -> int:
@@ -152,25 +189,6 @@ def _refuse_contradictions(given: Emit) -> None:
                 raise UsageError(Diagnostic(f"{one} and {other} contradict each other"))
     if given.out == "":
         raise UsageError(Diagnostic("--out is empty", hint="'.' is the current folder"))
-
-
-def _refuse_unfit(kernel: KernelSource, artifacts: tuple[Artifact, ...]) -> None:
-    """Refuse artifacts that this launcher cannot have."""
-    makes_module = any(row.face is not None and row.face.needs_python for row in artifacts)
-    if makes_module and keyword.iskeyword(kernel.name):
-        problem = f"Python has no way to import a module called '{kernel.name}'"
-        raise UsageError(Diagnostic(problem, hint="give another --name, or only C artifacts"))
-    for row in artifacts:
-        if row.describes_one and len(kernel.variants) > 1:
-            problem = f"'{row.name}' describes one image, and there are {len(kernel.variants)}"
-            raise UsageError(Diagnostic(problem, hint="emit it for each image on its own"))
-        launch = kernel.variants[0].metadata
-        if row.describes_one and launch.grid_counts_clusters and launch.cluster[1:] != (1, 1):
-            problem = (
-                f"'{row.name}' has no way to say a cluster that the grid counts and that is not "
-                "along x"
-            )
-            raise UsageError(Diagnostic(problem, hint="leave this artifact out"))
 
 
 def _overrides(given: Emit) -> Overrides:

@@ -40,9 +40,10 @@ from launchgen.variants import (
 )
 
 _SCRATCH_CHECK: Final = ("scratch",)
-_CORE: Final = ("prologue", "error", "kernel", "context", "launch")
+_CORE: Final = ("prologue", "error", "kernel", "context", "place", "launch")
 _PYTHON: Final = (
     "python_module",
+    "python_raise",
     "python_gather",
     "python_grid",
     "python_allocator",

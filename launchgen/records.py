@@ -22,7 +22,9 @@ class Banner(Struct, frozen=True, kw_only=True):
     """The comment on top of every file: what made it, from what, how to make it again."""
 
     signature: str
-    """Name and canonical signature, or their first line where they are long."""
+    """Name and canonical signature, or their first line where they are long; printed where
+    ``has_signature``."""
+    has_signature: bool
     signature_rest: tuple[str, ...]
     """The further lines, each cut behind an argument."""
     origin: str
@@ -374,3 +376,17 @@ class LaunchPlan(Struct, frozen=True, kw_only=True):
     """Of the runtime, in order, that the Python launcher needs."""
     python: PlanPython
     level0: PlanLevel0
+
+
+class UtilsPlan(Struct, frozen=True, kw_only=True):
+    """Everything decided about the module that serves every kernel."""
+
+    name: CIdentifier
+    banner: Banner
+    portable_cluster: int
+    default_shared: int
+    """Dynamic shared memory that a launch gets without asking."""
+    largest_shared: int
+    """More is a mode of its own."""
+    fragments: tuple[str, ...]
+    """Of the runtime, in order."""

@@ -11,7 +11,7 @@ from msgspec import Struct
 from launchgen.artifacts import Artifact
 from launchgen.filters import FILTERS
 from launchgen.products import copied_images, plan_build
-from launchgen.records import LaunchPlan
+from launchgen.records import LaunchPlan, UtilsPlan
 
 
 class GeneratedFile(Struct, frozen=True):
@@ -35,44 +35,66 @@ class GeneratedFiles(Struct, frozen=True):
 
 
 def render(
-    plan: LaunchPlan,
+    plan: LaunchPlan | UtilsPlan,
     *,
     artifacts: tuple[Artifact, ...],
+    utils: UtilsPlan | None = None,
     cache: jinja2.BytecodeCache | None = None,
 ) -> GeneratedFiles:
     """Render every output of the artifacts, in the order of their table.
 
-    A standalone plan's headers are not rendered: its sources contain them.  Templates compiled to
-    Python's bytecode may come from ``cache``; the files are the same with any cache or none.
+    Those that serve every kernel are printed from ``utils``, where that is given, all others from
+    ``plan``.  A standalone plan's headers are not rendered: its sources contain them.  Templates
+    compiled to Python's bytecode may come from ``cache``; the files are the same with any cache or
+    none.
     """
     environment = _environment(cache)
     return GeneratedFiles(
-        (*_copies(plan, artifacts), *_outputs(plan, artifacts, environment=environment))
+        (
+            *_copies(plan, artifacts),
+            *_outputs(plan, plan if utils is None else utils, artifacts, environment=environment),
+        )
     )
 
 
-def _copies(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> Iterator[GeneratedFile]:
+def _copies(
+    plan: LaunchPlan | UtilsPlan, artifacts: tuple[Artifact, ...]
+) -> Iterator[GeneratedFile]:
     if any(artifact.face is not None for artifact in artifacts):
         for image in copied_images(plan):
             yield GeneratedFile(image.file, image.content, artifact="", copied=True)
 
 
 def _outputs(
-    plan: LaunchPlan, artifacts: tuple[Artifact, ...], *, environment: jinja2.Environment
+    plan: LaunchPlan | UtilsPlan,
+    utils: LaunchPlan | UtilsPlan,
+    artifacts: tuple[Artifact, ...],
+    *,
+    environment: jinja2.Environment,
 ) -> Iterator[GeneratedFile]:
     build = plan_build(plan, artifacts)
     for artifact in artifacts:
+        shown = utils if artifact.serves_every_kernel else plan
+        _refuse_unfit(shown, artifact)
         for output in artifact.outputs:
-            if output.header and plan.is_standalone:
+            if output.header and isinstance(shown, LaunchPlan) and shown.is_standalone:
                 continue
             template = environment.get_template(output.template)
-            text = template.render(plan=plan, artifact=artifact, build=build)
+            text = template.render(plan=shown, artifact=artifact, build=build)
             yield GeneratedFile(
                 name=output.file.format(name=plan.name),
                 content=text.encode("ascii"),
                 artifact=artifact.name,
                 executable=output.executable,
             )
+
+
+def _refuse_unfit(plan: LaunchPlan | UtilsPlan, artifact: Artifact) -> None:
+    """Refuse a plan that the artifact's templates cannot print: a mistake of a library's caller."""
+    if artifact.serves_every_kernel and not isinstance(plan, UtilsPlan):
+        raise TypeError(f"'{artifact.name}' is printed from a UtilsPlan: give it as utils=")
+    if artifact.needs_kernel and not isinstance(plan, LaunchPlan):
+        raise TypeError(f"'{artifact.name}' is printed from the LaunchPlan of a kernel")
 
 
 def _finalize(value: object) -> object:

@@ -119,9 +119,11 @@ def _units(path: Path) -> Iterable[Unit]:
     if row is None or row.face is None:
         return
     for output in row.outputs:
-        prefix, suffix = output.file.split("{name}")
-        if not output.header and path.name.startswith(prefix) and path.name.endswith(suffix):
-            yield Unit(path.name, path.name[len(prefix) : -len(suffix)], row.face)
+        # A file that serves every launcher has a name of its own, which is all of it.
+        prefix, _, suffix = output.file.rpartition("{name}")
+        name = path.name.removeprefix(prefix).removesuffix(suffix)
+        if not output.header and path.name == f"{prefix}{name}{suffix}":
+            yield Unit(path.name, name, row.face)
 
 
 def find_compiler(environment: Mapping[str, str]) -> Compiler:
