@@ -326,7 +326,8 @@ def command_words(
 def about_kernel(ctx: click.Context) -> tuple[str, ...]:
     """Return what was given that is about a kernel, as the help calls it."""
     named = (
-        (option, option.opts[0] if isinstance(option, Option) else "KERNEL") for option in EMIT
+        (option, max(option.opts, key=len) if isinstance(option, Option) else "KERNEL")
+        for option in EMIT
     )
     return tuple(
         word
