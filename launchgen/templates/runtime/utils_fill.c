@@ -53,7 +53,7 @@ static int lg_fill_ints(const char *who, int which, PyObject *object, int count,
                         int64_t high, int64_t *values)
 {
     const lg_fill_name *name = &lg_fill_names[which];
-    int64_t given[LG_MOST_RANK];
+    int64_t given[LG_MOST_RANK] = {0};
     if (lg_ints_from_object(who, &name->argument, object, name->part, count, given) != 0)
         return -1;
     for (int i = 0; i < count; i++) {
@@ -85,8 +85,8 @@ static int lg_fill_rank(const char *who, int which, PyObject *object, int least,
 static int lg_fill_tensor(const char *who, PyObject *const *row, lg_map_plan *map)
 {
     const int rank = map->rank;
-    int64_t shape[LG_MOST_RANK];
-    int64_t strides[LG_MOST_RANK];
+    int64_t shape[LG_MOST_RANK] = {0};
+    int64_t strides[LG_MOST_RANK] = {0};
     void *base = NULL;
     if (lg_handle_from_object(who, &lg_fill_names[LG_FILL_ADDRESS].argument, row[LG_FILL_ADDRESS],
                               &base) != 0 ||
@@ -116,7 +116,7 @@ static int lg_fill_tensor(const char *who, PyObject *const *row, lg_map_plan *ma
 
 static int lg_fill_box(const char *who, PyObject *object, int count, lg_map_plan *map)
 {
-    int64_t box[LG_MOST_RANK];
+    int64_t box[LG_MOST_RANK] = {0};
     if (lg_fill_ints(who, LG_FILL_BLOCK, object, count, 0, UINT32_MAX, box) != 0)
         return -1;
     for (int i = 0; i < count; i++)
@@ -143,7 +143,7 @@ static PyObject *lg_finish_map(PyObject *module, const char *who, const lg_map_p
 {
     PyTypeObject *type = (PyTypeObject *)lg_module_of(module)->map_type;
     int status = LG_SUCCESS;
-    lg_tensor_map made;
+    lg_tensor_map made = {{0}};
     Py_BEGIN_ALLOW_THREADS
     status = lg_fill(who, map, &made);
     Py_END_ALLOW_THREADS
@@ -218,8 +218,8 @@ static PyObject *lg_fill_tma_descriptor_tiled(PyObject *module, PyObject *const 
 static int lg_fill_corners(const char *who, PyObject *const *row, lg_map_plan *map)
 {
     const int count = map->rank - 2;
-    int64_t lower[LG_MOST_RANK];
-    int64_t upper[LG_MOST_RANK];
+    int64_t lower[LG_MOST_RANK] = {0};
+    int64_t upper[LG_MOST_RANK] = {0};
     if (lg_fill_ints(who, LG_FILL_LOWER, row[LG_FILL_LOWER], count, INT32_MIN, INT32_MAX,
                      lower) != 0 ||
         lg_fill_ints(who, LG_FILL_UPPER, row[LG_FILL_UPPER], count, INT32_MIN, INT32_MAX,
@@ -252,7 +252,7 @@ static PyObject *lg_fill_tma_descriptor_im2col(PyObject *module, PyObject *const
                                                Py_ssize_t given)
 {
     static const char *const who = "fill_tma_descriptor_im2col";
-    int64_t steps[LG_MOST_RANK];
+    int64_t steps[LG_MOST_RANK] = {0};
     lg_map_plan map;
     if (lg_expect(who, given, given == 13 ? 13 : 11) != 0)
         return NULL;
