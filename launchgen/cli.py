@@ -59,12 +59,13 @@ _EMIT_HELP: Final = """Write launchers for KERNEL, and what compiles them.
 
 KERNEL is what Triton leaves in its cache, NAME.json with NAME.cubin and NAME.ttir beside it, which
 say what the kernel is called with; or a bare .cubin, .fatbin or .ptx; or nothing, with --signature:
-then the launcher takes a function handle.
+then the launcher takes a function handle.  What serves every kernel is made without one.
 
 \b
 launchgen emit add.json -o build/add
 launchgen emit add.json --image sm80/add.cubin
 launchgen emit -s "x: *fp32, n: i32" --name add --num-warps 4 --triton-version 3.6.0
+launchgen emit --artifact cuda-utils
 """
 
 

@@ -60,7 +60,7 @@ def render(
 def _copies(
     plan: LaunchPlan | UtilsPlan, artifacts: tuple[Artifact, ...]
 ) -> Iterator[GeneratedFile]:
-    if any(artifact.face is not None for artifact in artifacts):
+    if any(row.face is not None and not row.serves_every_kernel for row in artifacts):
         for image in copied_images(plan):
             yield GeneratedFile(image.file, image.content, artifact="", copied=True)
 

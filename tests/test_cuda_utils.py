@@ -10,8 +10,14 @@ from typing import Any
 
 import pytest
 
+from launchgen.artifacts import ARTIFACTS
 from launchgen.cli import main
+from launchgen.planning import make_plan
+from launchgen.rendering import render
+from launchgen.sources import read_kernel
+from launchgen.targets import TARGETS
 from launchgen.testing import RecordingDriver
+from launchgen.utils_plan import plan_utils
 from tests.programs import run
 from tests.test_behaviour_references import allowed, growth, refused
 from tests.utils_module import BASE, apart, built, calls, named, utils_of
@@ -140,6 +146,19 @@ def test_a_stream_says_whether_it_is_captured(driver: RecordingDriver, utils: An
     assert calls(driver)[-1].arguments["stream"] == stream
     driver.start_capture()
     assert utils.is_stream_capturing(stream) is True
+
+
+def test_a_stream_brings_its_own_device(driver: RecordingDriver) -> None:
+    assert driver.is_loaded
+    code = """
+import ctypes
+cuda_utils.set_current_device(1)
+cuda, stream = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+assert cuda.cuStreamCreate(ctypes.byref(stream), 0) == 0
+assert cuda.cuCtxSetCurrent(None) == 0
+result = [cuda_utils.is_stream_capturing(stream.value), cuda_utils.get_current_device()]
+"""
+    assert apart(code, RecordingDriver(devices=2)) == [False, 1]
 
 
 def test_the_printf_buffer_is_set_where_it_differs(driver: RecordingDriver, utils: Any) -> None:
@@ -611,6 +630,25 @@ def test_a_launcher_cannot_have_its_name(
     assert main([*words, "-a", f"{artifact},cuda-utils"]) == 2
     assert "would be made twice" in capsys.readouterr().err
     assert main([*words, "-a", artifact]) == 0
+
+
+def test_no_image_is_copied_for_it(tmp_path: Path) -> None:
+    words = ["emit", str(FOLDER / "matmul.json"), "-o", str(tmp_path)]
+    assert main([*words, "-a", "level0,cuda-utils"]) == 0
+    assert {path.suffix for path in tmp_path.iterdir()} == {".c", ".launch_metadata"}
+
+
+def test_a_plan_that_an_artifact_cannot_print_is_refused() -> None:
+    utils = plan_utils(TARGETS["cuda"], command="")
+    source = read_kernel(FOLDER / "add.json", signature_text=None, target=TARGETS["cuda"])
+    launch = make_plan(source, target=TARGETS["cuda"], command="")
+    with pytest.raises(TypeError, match="'cuda-utils' is printed from a UtilsPlan"):
+        render(launch, artifacts=(ARTIFACTS["cuda-utils"],))
+    with pytest.raises(TypeError, match="'c' is printed from the LaunchPlan of a kernel"):
+        render(utils, artifacts=(ARTIFACTS["c"],))
+    both = render(launch, artifacts=(ARTIFACTS["c"], ARTIFACTS["cuda-utils"]), utils=utils).files
+    (alone,) = render(utils, artifacts=(ARTIFACTS["cuda-utils"],)).files
+    assert alone == both[-1]
 
 
 def test_make_alone_has_nothing_to_work_on(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1301,7 +1301,10 @@ static PyObject *lg_get_default_stream(PyObject *module, PyObject *const *argume
 
 static int lg_ask_capturing(const char *who, void *stream, int *capturing)
 {
-    int status = lg_need_some_context(who);
+    void *context = NULL;
+    int status = lg_need_utils(who);
+    if (status == LG_SUCCESS)
+        status = lg_need_context(who, stream, &context);
     if (status != LG_SUCCESS)
         return status;
     status = lg_utils.stream_capturing(stream, capturing);
@@ -1652,8 +1655,8 @@ static PyObject *lg_max_active_clusters(PyObject *module, PyObject *const *argum
 
 /* ---- tensor maps as objects ---- */
 
-/* What Triton's launchers read: they know the type by its identity, and find the map 128 bytes
- * behind the object's beginning. */
+/* What the launchers of Triton 3.5 and 3.6 read: they know the type by its identity, and find the
+ * map 128 bytes behind the object's beginning. */
 typedef struct lg_map_object {
     PyObject_HEAD
     LG_ALIGNAS(128) lg_tensor_map map;

@@ -142,7 +142,10 @@ static PyObject *lg_get_default_stream(PyObject *module, PyObject *const *argume
 
 static int lg_ask_capturing(const char *who, void *stream, int *capturing)
 {
-    int status = lg_need_some_context(who);
+    void *context = NULL;
+    int status = lg_need_utils(who);
+    if (status == LG_SUCCESS)
+        status = lg_need_context(who, stream, &context);
     if (status != LG_SUCCESS)
         return status;
     status = lg_utils.stream_capturing(stream, capturing);

@@ -1,7 +1,7 @@
 /* ---- tensor maps as objects ---- */
 
-/* What Triton's launchers read: they know the type by its identity, and find the map 128 bytes
- * behind the object's beginning. */
+/* What the launchers of Triton 3.5 and 3.6 read: they know the type by its identity, and find the
+ * map 128 bytes behind the object's beginning. */
 typedef struct lg_map_object {
     PyObject_HEAD
     LG_ALIGNAS(128) lg_tensor_map map;
