@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import sysconfig
 import threading
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from launchgen.sources import read_kernel
 from launchgen.targets import TARGETS
 from launchgen.testing import RecordingDriver
 from launchgen.utils_plan import plan_utils
-from tests.programs import run
+from tests.programs import FLAGS, cc, import_module, new_folder, run
 from tests.test_behaviour_references import allowed, growth, refused
 from tests.utils_module import BASE, apart, built, calls, named, utils_of
 from tests.zoo import KERNELS
@@ -192,6 +193,41 @@ def test_a_binary_is_loaded_and_told_of(driver: RecordingDriver, utils: Any) -> 
     assert attributes_set(driver) == []
     assert utils.unload_module(module) is None
     assert dict(calls(driver)[-1].arguments) == {"module": module}
+
+
+# The recording driver's kernels spill nothing: this one stands before its answer.
+SPILLING = """
+#include <dlfcn.h>
+#include <string.h>
+static int (*real)(int *value, int attribute, void *function);
+static int spilling(int *value, int attribute, void *function)
+{
+    int status = real(value, attribute, function);
+    if (status == 0 && attribute == 3)
+        *value = 44;
+    return status;
+}
+static void *find(void *library, const char *symbol)
+{
+    void *found = dlsym(library, symbol);
+    if (strcmp(symbol, "cuFuncGetAttribute") != 0)
+        return found;
+    *(void **)&real = found;
+    return (void *)spilling;
+}
+#define dlsym find
+"""
+
+
+def test_spills_are_counted_in_registers(driver: RecordingDriver) -> None:
+    folder = new_folder()
+    (folder / "spilling.h").write_text(SPILLING)
+    source = built().with_name("cuda_utils.c")
+    include = ("-isystem", sysconfig.get_path("include"), "-include", "spilling.h")
+    cc(folder, *FLAGS, "-shared", *include, source, "-o", built().name)
+    module = import_module(folder / built().name)
+    assert driver.is_loaded
+    assert module.load_binary(ENTRY, ADD, 0, 0)[3] == 11
 
 
 @pytest.mark.parametrize("image", [bytearray(ADD), memoryview(ADD), memoryview(ADD + ADD)[::1]])
