@@ -1,7 +1,7 @@
 """THE table of outputs, one row each.
 
 To add an artifact, add a row and the template it names; then run ``make golden``.  ``{name}`` in a
-file name is the launcher's name.
+file name is the launcher's name; a file that serves every launcher has a name of its own.
 """
 
 from __future__ import annotations
@@ -91,6 +91,12 @@ EXTENSION: Final = Face(
     uses_headers=False,
     needs_python=True,
 )
+UTILS: Final = Face(
+    summary="Python extension module for every kernel",
+    file="cuda_utils{suffix}",
+    uses_headers=False,
+    needs_python=True,
+)
 PROGRAM: Final = Face(
     summary="example program",
     file="{name}_example",
@@ -126,11 +132,15 @@ class Artifact(NamedTuple):
     """Whether it follows the convention by which Python calls the launcher."""
     needs: tuple[str, ...] = ()
     """Names of artifacts of which at least one must be emitted with it."""
+    needs_kernel: bool = True
+    """Whether it can only be made from a kernel or its signature."""
+    serves_every_kernel: bool = False
+    """Whether it is the same whatever is emitted with it: its plan is UtilsPlan."""
     describes_one: bool = False
     """Whether it can say what one image needs, and not what several do."""
 
 
-_LAUNCHERS: Final = ("c", "cpython")
+_COMPILED: Final = ("c", "cpython", "cuda-utils")
 
 _ROWS: Final = (
     Artifact(
@@ -165,11 +175,20 @@ _ROWS: Final = (
         needs=("c",),
     ),
     Artifact(
+        name="cuda-utils",
+        summary="a Python extension module of Triton's calls outside a launch: cuda_utils.c",
+        outputs=(Output(file="cuda_utils.c", template="cpython/cuda_utils.c.jinja"),),
+        face=UTILS,
+        needs_kernel=False,
+        serves_every_kernel=True,
+    ),
+    Artifact(
         name="make",
         summary="a Makefile that compiles what was emitted",
         outputs=(Output(file="Makefile", template="build/Makefile.jinja"),),
         default=True,
-        needs=_LAUNCHERS,
+        needs=_COMPILED,
+        needs_kernel=False,
     ),
     Artifact(
         name="sh",
@@ -181,7 +200,8 @@ _ROWS: Final = (
                 executable=True,
             ),
         ),
-        needs=_LAUNCHERS,
+        needs=_COMPILED,
+        needs_kernel=False,
     ),
     Artifact(
         name="level0",

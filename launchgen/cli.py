@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import keyword
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -24,15 +22,12 @@ import launchgen
 from launchgen.bench_options import BENCH, BENCH_HELP, DEFAULT_BUFFER, Bench
 from launchgen.diagnostics import Diagnostic, LaunchgenError, UsageError
 from launchgen.endings import BY_SIGNAL, ending_on_signals
-from launchgen.options import EMIT, Emit, command_words, parse_artifacts
-from launchgen.sections import PROGRAM, SectionedCommand
+from launchgen.options import EMIT, Emit, parse_artifacts
+from launchgen.sections import PROGRAM, SectionedCommand, parsed
 from launchgen.targets import TARGETS
 
 if TYPE_CHECKING:
-    from launchgen.artifacts import Artifact
-    from launchgen.overrides import Overrides
     from launchgen.rendering import GeneratedFiles
-    from launchgen.sources import KernelSource
     from launchgen.toolchain import Step
 
 _DIFFERENT: Final = 1
@@ -54,12 +49,13 @@ _EMIT_HELP: Final = """Write launchers for KERNEL, and what compiles them.
 
 KERNEL is what Triton leaves in its cache, NAME.json with NAME.cubin and NAME.ttir beside it, which
 say what the kernel is called with; or a bare .cubin, .fatbin or .ptx; or nothing, with --signature:
-then the launcher takes a function handle.
+then the launcher takes a function handle.  What serves every kernel is made without one.
 
 \b
 launchgen emit add.json -o build/add
 launchgen emit add.json --image sm80/add.cubin
 launchgen emit -s "x: *fp32, n: i32" --name add --num-warps 4 --triton-version 3.6.0
+launchgen emit --artifact cuda-utils
 """
 
 
@@ -70,38 +66,16 @@ def emit(ctx: click.Context, /, **_: object) -> int:
     given = Emit(**ctx.params)
     _refuse_contradictions(given)
     artifacts = parse_artifacts(given.artifact)
-    chosen = _overrides(given)
 
-    from launchgen import caches, planning, rendering, sources, template_cache  # noqa: PLC0415
-    from launchgen.artifacts import CONVENTIONS  # noqa: PLC0415
+    from launchgen import caches, emission, rendering, template_cache  # noqa: PLC0415
 
-    target = TARGETS[given.target]
-    kernel = sources.read_kernel(
-        _path(given.kernel),
-        signature_text=given.signature,
-        metadata=_path(given.metadata),
-        images=tuple(map(Path, given.image)),
-        no_image=given.no_image,
-        name=given.name,
-        overrides=chosen,
-        target=target,
-    )
-    for note in kernel.notes:
-        click.echo(f"note: {note}", err=True)
-    _refuse_unfit(kernel, artifacts)
-    plan = planning.make_plan(
-        kernel,
-        target=target,
-        command=shlex.join(command_words(ctx, artifacts, signature=str(kernel.signature))),
-        version=launchgen.__version__ if given.stamp_version else None,
-        standalone=given.out == "-",
-        convention=CONVENTIONS[given.convention],
-    )
+    plan, inputs = emission.plan_launcher(ctx, given, artifacts)
     folder = caches.cache_folder()
     cache = None if folder is None else template_cache.compiled_templates(folder)
-    files = rendering.render(plan, artifacts=artifacts, cache=cache)
-    inputs = tuple(str(file.path) for file in kernel.inputs)
-    return _deliver(files, kernel.name if given.out is None else given.out, given, inputs=inputs)
+    files = rendering.render(
+        plan, artifacts=artifacts, utils=emission.plan_shared(ctx, given, artifacts), cache=cache
+    )
+    return _deliver(files, plan.name if given.out is None else given.out, given, inputs=inputs)
 
 
 def _deliver(files: GeneratedFiles, out: str, given: Emit, *, inputs: tuple[str, ...]) -> int:
@@ -149,59 +123,6 @@ def _refuse_contradictions(given: Emit) -> None:
                 raise UsageError(Diagnostic(f"{one} and {other} contradict each other"))
     if given.out == "":
         raise UsageError(Diagnostic("--out is empty", hint="'.' is the current folder"))
-
-
-def _refuse_unfit(kernel: KernelSource, artifacts: tuple[Artifact, ...]) -> None:
-    """Refuse artifacts that this launcher cannot have."""
-    makes_module = any(row.face is not None and row.face.needs_python for row in artifacts)
-    if makes_module and keyword.iskeyword(kernel.name):
-        problem = f"Python has no way to import a module called '{kernel.name}'"
-        raise UsageError(Diagnostic(problem, hint="give another --name, or only C artifacts"))
-    for row in artifacts:
-        if row.describes_one and len(kernel.variants) > 1:
-            problem = f"'{row.name}' describes one image, and there are {len(kernel.variants)}"
-            raise UsageError(Diagnostic(problem, hint="emit it for each image on its own"))
-        launch = kernel.variants[0].metadata
-        if row.describes_one and launch.grid_counts_clusters and launch.cluster[1:] != (1, 1):
-            problem = (
-                f"'{row.name}' has no way to say a cluster that the grid counts and that is not "
-                "along x"
-            )
-            raise UsageError(Diagnostic(problem, hint="leave this artifact out"))
-
-
-def _overrides(given: Emit) -> Overrides:
-    from launchgen import overrides  # noqa: PLC0415
-
-    return overrides.Overrides(
-        entry=given.entry,
-        num_warps=given.num_warps,
-        num_ctas=given.num_ctas,
-        shared=given.shared,
-        cluster=_convert("--cluster", given.cluster, overrides.parse_cluster),
-        cooperative=given.cooperative,
-        pdl=given.pdl,
-        global_scratch=_convert("--global-scratch", given.global_scratch, overrides.parse_scratch),
-        profile_scratch=_convert(
-            "--profile-scratch", given.profile_scratch, overrides.parse_scratch
-        ),
-        triton_version=_convert("--triton-version", given.triton_version, overrides.parse_version),
-    )
-
-
-def _convert(option: str, text: str | None, parse: Callable[[str], T]) -> T | None:
-    return None if text is None else _parsed(option, text, parse)
-
-
-def _parsed(option: str, given: G, parse: Callable[[G], T]) -> T:
-    try:
-        return parse(given)
-    except ValueError as error:
-        raise UsageError(Diagnostic(f"{option}: {error}")) from error
-
-
-def _path(text: str | None) -> Path | None:
-    return None if text is None else Path(text)
 
 
 @cli.command()
@@ -272,13 +193,13 @@ def bench(ctx: click.Context, /, **_: object) -> int:
     given = Bench(**ctx.params)
     from launchgen import bench_reports, benchmark, call_values, emitted  # noqa: PLC0415
 
-    grid = _parsed("--grid", given.grid, call_values.parse_grid)
-    settings = _parsed("--set", given.set, call_values.parse_settings)
+    grid = parsed("--grid", given.grid, call_values.parse_grid)
+    settings = parsed("--set", given.set, call_values.parse_settings)
     read_sizes = functools.partial(call_values.parse_sizes, default=DEFAULT_BUFFER)
-    sizes = _parsed("--buffer", given.buffer, read_sizes)
-    quantiles = _parsed("--quantiles", given.quantiles, call_values.parse_quantiles)
-    warmup = _parsed("--warmup", given.warmup, call_values.parse_time)
-    budget = _parsed("--time", given.time, call_values.parse_time)
+    sizes = parsed("--buffer", given.buffer, read_sizes)
+    quantiles = parsed("--quantiles", given.quantiles, call_values.parse_quantiles)
+    warmup = parsed("--warmup", given.warmup, call_values.parse_time)
+    budget = parsed("--time", given.time, call_values.parse_time)
     launcher = emitted.find_launcher(Path(given.folder), name=given.name)
     values = call_values.choose_values(launcher.signature, settings=settings, sizes=sizes)
     found = benchmark.run(

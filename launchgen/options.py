@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from launchgen.artifacts import ARTIFACTS, CONVENTIONS, DIRECT, Artifact
 from launchgen.diagnostics import Diagnostic, UsageError, did_you_mean
@@ -92,6 +93,7 @@ EMIT: Final[tuple[click.Parameter, ...]] = (
         "--target",
         "-t",
         section=_KERNEL,
+        general=True,
         type=click.Choice(list(TARGETS)),
         default=next(iter(TARGETS)),
         show_default=True,
@@ -256,25 +258,45 @@ def _unknown_artifact(word: str) -> Diagnostic:
 
 
 def command_words(
-    ctx: click.Context, artifacts: tuple[Artifact, ...], *, signature: str
+    ctx: click.Context, artifacts: tuple[Artifact, ...], *, signature: str | None
 ) -> tuple[str, ...]:
     """Return the command that makes the same output from the same files, in any folder.
 
     Options stand in the order of ``EMIT``, only those that are not the default, with file names
     without folders.  ``signature`` is the canonical form of one that was given as text: ASCII, and
-    the same for every way to write it.
+    the same for every way to write it; None: no kernel has a part in the output.
     """
     words = [PROGRAM, "emit"]
     given = ctx.params | {"artifact": _spell_artifacts(artifacts)}
     if given["signature"] is not None and not given["signature"].startswith("@"):
         given["signature"] = signature
-    if given["kernel"] is not None:
+    if given["kernel"] is not None and signature is not None:
         name = os.path.basename(given["kernel"])  # noqa: PTH119 - keeps any text
         words.append(f"./{name}" if name.startswith("-") else name)
     for option in EMIT:
-        if isinstance(option, Option) and option.reproduced and option.name is not None:
+        if not isinstance(option, Option) or (signature is None and _is_about_kernel(option)):
+            continue
+        if option.reproduced and option.name is not None:
             words += _spell(option, given[option.name])
     return tuple(words)
+
+
+def _is_about_kernel(option: Option) -> bool:
+    return option.section in (_KERNEL, _METADATA) and not option.general
+
+
+def about_kernel(ctx: click.Context) -> tuple[str, ...]:
+    """Return what was given that is about a kernel, as the help calls it."""
+    named = (
+        (option, max(option.opts, key=len) if isinstance(option, Option) else "KERNEL")
+        for option in EMIT
+    )
+    return tuple(
+        word
+        for option, word in named
+        if (not isinstance(option, Option) or _is_about_kernel(option))
+        and ctx.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+    )
 
 
 def _spell_artifacts(artifacts: tuple[Artifact, ...]) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ from launchgen.variants import (
 )
 
 _SCRATCH_CHECK: Final = ("scratch",)
-_CORE: Final = ("prologue", "error", "kernel", "context", "launch")
+_CORE: Final = ("prologue", "error", "kernel", "context", "place", "launch")
 _CALLED: Final = MappingProxyType(
     {
         DIRECT.name: (

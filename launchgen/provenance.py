@@ -24,10 +24,27 @@ def make_banner(
     return Banner(
         signature=first,
         signature_rest=tuple(rest),
+        has_signature=True,
         target=target.name,
         origin=source.origin,
         has_origin=bool(source.origin),
         sources=tuple(_sources(source)),
+        regenerate=command,
+        version=version or "",
+        has_version=version is not None,
+    )
+
+
+def kernel_less_banner(target: Target, *, command: str, version: str | None) -> Banner:
+    """Return what stands on top of each file that is made from nothing but the command."""
+    return Banner(
+        signature="",
+        signature_rest=(),
+        has_signature=False,
+        target=target.name,
+        origin="",
+        has_origin=False,
+        sources=(),
         regenerate=command,
         version=version or "",
         has_version=version is not None,

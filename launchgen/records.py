@@ -22,7 +22,9 @@ class Banner(Struct, frozen=True, kw_only=True):
     """The comment on top of every file: what made it, from what, how to make it again."""
 
     signature: str
-    """Name and canonical signature, or their first line where they are long."""
+    """Name and canonical signature, or their first line where they are long; printed where
+    ``has_signature``."""
+    has_signature: bool
     signature_rest: tuple[str, ...]
     """The further lines, each cut behind an argument."""
     origin: str

@@ -8,10 +8,11 @@ from functools import lru_cache
 import jinja2
 from msgspec import Struct
 
-from launchgen.artifacts import Artifact
+from launchgen.artifacts import Artifact, Output
 from launchgen.filters import FILTERS
-from launchgen.products import copied_images, plan_build
+from launchgen.products import copied_images, module_of, plan_build
 from launchgen.records import LaunchPlan
+from launchgen.utils_records import UtilsPlan
 
 
 class GeneratedFile(Struct, frozen=True):
@@ -35,47 +36,83 @@ class GeneratedFiles(Struct, frozen=True):
 
 
 def render(
-    plan: LaunchPlan,
+    plan: LaunchPlan | UtilsPlan,
     *,
     artifacts: tuple[Artifact, ...],
+    utils: UtilsPlan | None = None,
     cache: jinja2.BytecodeCache | None = None,
 ) -> GeneratedFiles:
     """Render every output of the artifacts, in the order of their table.
 
-    A standalone plan's headers are not rendered: its sources contain them.  Templates compiled to
-    Python's bytecode may come from ``cache``; the files are the same with any cache or none.
+    Those that serve every kernel are printed from ``utils``, where that is given, all others from
+    ``plan``.  A standalone plan's headers are not rendered: its sources contain them.  Templates
+    compiled to Python's bytecode may come from ``cache``; the files are the same with any cache or
+    none.
     """
     environment = _environment(cache)
     return GeneratedFiles(
-        (*_copies(plan, artifacts), *_outputs(plan, artifacts, environment=environment))
+        (
+            *_copies(plan, artifacts),
+            *_outputs(plan, plan if utils is None else utils, artifacts, environment=environment),
+        )
     )
 
 
-def _copies(plan: LaunchPlan, artifacts: tuple[Artifact, ...]) -> Iterator[GeneratedFile]:
-    if any(artifact.face is not None for artifact in artifacts):
+def _copies(
+    plan: LaunchPlan | UtilsPlan, artifacts: tuple[Artifact, ...]
+) -> Iterator[GeneratedFile]:
+    if any(row.face is not None and not row.serves_every_kernel for row in artifacts):
         for image in copied_images(plan):
             yield GeneratedFile(image.file, image.content, artifact="", copied=True)
 
 
 def _outputs(
-    plan: LaunchPlan, artifacts: tuple[Artifact, ...], *, environment: jinja2.Environment
+    plan: LaunchPlan | UtilsPlan,
+    utils: LaunchPlan | UtilsPlan,
+    artifacts: tuple[Artifact, ...],
+    *,
+    environment: jinja2.Environment,
 ) -> Iterator[GeneratedFile]:
     build = plan_build(plan, artifacts)
     for artifact in artifacts:
+        shown = _shown(artifact, plan, utils)
+        _refuse_unfit(shown, artifact)
         for output in artifact.outputs:
-            if output.header and plan.is_standalone:
+            if output.header and isinstance(shown, LaunchPlan) and shown.is_standalone:
                 continue
-            # What Python calls may be another function than C's, with a plan of its own.
-            called = plan.called if plan.called is not None and artifact.is_called else plan
-            convention = called.python.convention
-            template = environment.get_template(output.template.format(convention=convention))
-            text = template.render(plan=called, artifact=artifact, build=build)
+            template = environment.get_template(_template(output, shown))
+            text = template.render(plan=shown, artifact=artifact, build=build)
             yield GeneratedFile(
-                name=output.file.format(name=plan.name, module=called.python.module),
+                name=output.file.format(name=plan.name, module=module_of(shown)),
                 content=text.encode("ascii"),
                 artifact=artifact.name,
                 executable=output.executable,
             )
+
+
+def _shown(
+    artifact: Artifact, plan: LaunchPlan | UtilsPlan, utils: LaunchPlan | UtilsPlan
+) -> LaunchPlan | UtilsPlan:
+    """Return the plan that an artifact is printed from."""
+    if artifact.serves_every_kernel:
+        return utils
+    # What Python calls may be another function than C's, with a plan of its own.
+    if artifact.is_called and isinstance(plan, LaunchPlan) and plan.called is not None:
+        return plan.called
+    return plan
+
+
+def _template(output: Output, plan: LaunchPlan | UtilsPlan) -> str:
+    convention = plan.python.convention if isinstance(plan, LaunchPlan) else ""
+    return output.template.format(convention=convention)
+
+
+def _refuse_unfit(plan: LaunchPlan | UtilsPlan, artifact: Artifact) -> None:
+    """Refuse a plan that the artifact's templates cannot print: a mistake of a library's caller."""
+    if artifact.serves_every_kernel and not isinstance(plan, UtilsPlan):
+        raise TypeError(f"'{artifact.name}' is printed from a UtilsPlan: give it as utils=")
+    if artifact.needs_kernel and not isinstance(plan, LaunchPlan):
+        raise TypeError(f"'{artifact.name}' is printed from the LaunchPlan of a kernel")
 
 
 def _finalize(value: object) -> object:

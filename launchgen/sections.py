@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 import click
 
+from launchgen.diagnostics import Diagnostic, UsageError
+
 PROGRAM: Final = "launchgen"
+
+T = TypeVar("T")
+G = TypeVar("G")
 
 
 class Option(click.Option):
@@ -14,6 +20,7 @@ class Option(click.Option):
 
     ``reproduced``: whether it belongs to the command in the banner, being one that the output
     depends on.  ``path``: whether its value is a path, of which a banner shows the base name.
+    ``general``: whether it means something beside what its heading is about.
     """
 
     def __init__(
@@ -22,13 +29,15 @@ class Option(click.Option):
         section: str,
         reproduced: bool = True,
         path: bool = False,
+        general: bool = False,
         **rest: Any,  # noqa: ANN401 - whatever click takes
     ) -> None:
-        """Take what ``click.Option`` does, and the three above."""
+        """Take what ``click.Option`` does, and the four above."""
         super().__init__(declarations, **rest)
         self.section = section
         self.reproduced = reproduced
         self.path = path
+        self.general = general
 
 
 class SectionedCommand(click.Command):
@@ -46,3 +55,11 @@ class SectionedCommand(click.Command):
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
+
+
+def parsed(option: str, given: G, parse: Callable[[G], T]) -> T:
+    """Return what ``parse`` makes of an option; a ValueError becomes one that names the option."""
+    try:
+        return parse(given)
+    except ValueError as error:
+        raise UsageError(Diagnostic(f"{option}: {error}")) from error

@@ -55,9 +55,10 @@ def _units(path: Path) -> Iterable[Unit]:
     if row is None or row.face is None:
         return
     for output in row.outputs:
-        prefix, suffix = output.file.split("{name}")
-        if not output.header and path.name.startswith(prefix) and path.name.endswith(suffix):
-            name = path.name[len(prefix) : -len(suffix)]
+        # A file that serves every launcher has a name of its own, which is all of it.
+        prefix, _, suffix = output.file.rpartition("{name}")
+        name = path.name.removeprefix(prefix).removesuffix(suffix)
+        if not output.header and path.name == f"{prefix}{name}{suffix}":
             yield Unit(path.name, name, row.face, _module(path) or name)
 
 

@@ -12,10 +12,11 @@ import msgspec
 from launchgen import rendering
 from launchgen.cli import main
 from launchgen.records import LaunchPlan
+from launchgen.utils_records import UtilsPlan
 from tests.golden import Case
 
 
-def plan_of(case: Case) -> LaunchPlan:
+def plan_of(case: Case) -> LaunchPlan | UtilsPlan:
     """Return the plan that the case's command comes to; the current folder is ``tests/``."""
     with (
         mock.patch.object(rendering, "render", wraps=rendering.render) as render,
@@ -23,7 +24,7 @@ def plan_of(case: Case) -> LaunchPlan:
     ):
         assert main([*case.arguments, "--list-outputs"]) == 0
     plan = render.call_args.args[0]
-    assert isinstance(plan, LaunchPlan)
+    assert isinstance(plan, LaunchPlan | UtilsPlan)
     return plan
 
 

@@ -39,6 +39,7 @@ from launchgen.sources import KernelSource, read_kernel
 from launchgen.targets import TARGETS
 from launchgen.testing import RecordingDriver
 from launchgen.testing._build import entry_points
+from launchgen.utils_plan import plan_utils
 from tests.zoo import Kernel
 
 TESTS: Final = Path(__file__).parent
@@ -128,7 +129,9 @@ def emit_source(
     target = TARGETS["cuda"]
     plan = make_plan(source, target=target, command="launchgen emit", standalone=standalone)
     folder = new_folder()
-    for file in render(plan, artifacts=tuple(ARTIFACTS[each] for each in artifacts)).files:
+    chosen = tuple(ARTIFACTS[each] for each in artifacts)
+    utils = plan_utils(target, command="launchgen emit")
+    for file in render(plan, artifacts=chosen, utils=utils).files:
         (folder / file.name).write_bytes(file.content)
     return Emitted(folder, plan)
 

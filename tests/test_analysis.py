@@ -18,6 +18,7 @@ CASES = {
     "add": functools.partial(emit_zoo, "add", artifacts=ALL),
     "device_desc": functools.partial(emit_zoo, "device_desc", artifacts=ALL),
     "matmul_handle": functools.partial(emit_zoo, "matmul", artifacts=ALL, no_image=True),
+    "cuda_utils": functools.partial(emit_zoo, "no_args", artifacts=("cuda-utils",)),
     "mixed": functools.partial(
         emit,
         None,

@@ -54,6 +54,12 @@ def test_a_cache_entry_becomes_a_library_and_a_module(folder: Path) -> None:
     assert _tokens(prototype[1]) in _tokens(header)
 
 
+def test_what_triton_calls_outside_a_launch_needs_no_kernel(folder: Path) -> None:
+    run(commands("launchgen emit --artifact cuda-utils")[0])
+    run(f'{commands("make -C build/utils")[0]} PYTHON="{sys.executable}"')
+    assert list((folder / "build/utils").glob("cuda_utils.*.so"))
+
+
 def test_a_signature_alone_becomes_a_launcher_of_handles(folder: Path) -> None:
     (command,) = commands("launchgen emit -s")
     run(command)

@@ -335,17 +335,27 @@ static int lg_launch_without_attributes(const lg_launch_config *config, void *fu
 }
 
 LG_COLD
+static int lg_look_up(const char *kernel, void *library, const lg_entry_point *entries,
+                      size_t count, void *table)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *symbol = dlsym(library, entries[i].symbol);
+        if (symbol == NULL && entries[i].required)
+            return lg_refuse(LG_ERROR_SYMBOL_NOT_FOUND, "%s: the driver has no %s", kernel,
+                             entries[i].symbol);
+        /* ISO C has no conversion of an object's address to a function's; POSIX has this one. */
+        *(void **)(void *)((char *)table + entries[i].offset) = symbol;
+    }
+    return LG_SUCCESS;
+}
+
+LG_COLD
 static int lg_find_entry_points(const char *kernel, void *library)
 {
-    for (size_t i = 0; i < sizeof lg_entry_points / sizeof lg_entry_points[0]; i++) {
-        const lg_entry_point *entry = &lg_entry_points[i];
-        void *symbol = dlsym(library, entry->symbol);
-        if (symbol == NULL && entry->required)
-            return lg_refuse(LG_ERROR_SYMBOL_NOT_FOUND, "%s: the driver has no %s", kernel,
-                             entry->symbol);
-        /* ISO C has no conversion of an object's address to a function's; POSIX has this one. */
-        *(void **)(void *)((char *)&lg_cuda + entry->offset) = symbol;
-    }
+    int status = lg_look_up(kernel, library, lg_entry_points,
+                            sizeof lg_entry_points / sizeof lg_entry_points[0], &lg_cuda);
+    if (status != LG_SUCCESS)
+        return status;
     if (lg_cuda.launch == NULL)
         lg_cuda.launch = lg_launch_without_attributes;
     /* Libraries are of use with all their calls or not at all. */
@@ -2017,8 +2027,7 @@ static int lg_pointer_from_object(PyObject *module, const char *kernel,
     return lg_translate(module, kernel, argument, object, stream, address);
 }
 
-/* Descriptors are read by their attributes, as Triton's own are; whoever has them will do. `part`
- * names the attribute in messages. */
+/* `part` names the sequence in messages. */
 static int lg_ints_from_object(const char *kernel, const lg_argument *argument, PyObject *object,
                                const char *part, int count, int64_t *values)
 {
@@ -2051,6 +2060,7 @@ static int lg_ints_from_object(const char *kernel, const lg_argument *argument, 
     return status;
 }
 
+/* Descriptors are read by their attributes, as Triton's own are; whoever has them will do. */
 static int lg_ints_from_attribute(const char *kernel, const lg_argument *argument,
                                   PyObject *object, PyObject *name, int count, int64_t *values)
 {

@@ -334,17 +334,27 @@ static int lg_launch_without_attributes(const lg_launch_config *config, void *fu
 }
 
 LG_COLD
+static int lg_look_up(const char *kernel, void *library, const lg_entry_point *entries,
+                      size_t count, void *table)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *symbol = dlsym(library, entries[i].symbol);
+        if (symbol == NULL && entries[i].required)
+            return lg_refuse(LG_ERROR_SYMBOL_NOT_FOUND, "%s: the driver has no %s", kernel,
+                             entries[i].symbol);
+        /* ISO C has no conversion of an object's address to a function's; POSIX has this one. */
+        *(void **)(void *)((char *)table + entries[i].offset) = symbol;
+    }
+    return LG_SUCCESS;
+}
+
+LG_COLD
 static int lg_find_entry_points(const char *kernel, void *library)
 {
-    for (size_t i = 0; i < sizeof lg_entry_points / sizeof lg_entry_points[0]; i++) {
-        const lg_entry_point *entry = &lg_entry_points[i];
-        void *symbol = dlsym(library, entry->symbol);
-        if (symbol == NULL && entry->required)
-            return lg_refuse(LG_ERROR_SYMBOL_NOT_FOUND, "%s: the driver has no %s", kernel,
-                             entry->symbol);
-        /* ISO C has no conversion of an object's address to a function's; POSIX has this one. */
-        *(void **)(void *)((char *)&lg_cuda + entry->offset) = symbol;
-    }
+    int status = lg_look_up(kernel, library, lg_entry_points,
+                            sizeof lg_entry_points / sizeof lg_entry_points[0], &lg_cuda);
+    if (status != LG_SUCCESS)
+        return status;
     if (lg_cuda.launch == NULL)
         lg_cuda.launch = lg_launch_without_attributes;
     /* Libraries are of use with all their calls or not at all. */

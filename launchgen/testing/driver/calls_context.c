@@ -178,6 +178,10 @@ static int device_attribute(int attribute, CUdevice device) {
         return 1980000;
     case 16: /* MULTIPROCESSOR_COUNT */
         return LGR_MULTIPROCESSORS;
+    case 36: /* MEMORY_CLOCK_RATE, kHz, of an H200 */
+        return 3201000;
+    case 37: /* GLOBAL_MEMORY_BUS_WIDTH, bits, of an H200 */
+        return 6144;
     case 38: /* L2_CACHE_SIZE */
         return LGR_L2_CACHE;
     case 39: /* MAX_THREADS_PER_MULTIPROCESSOR */
