@@ -42,6 +42,8 @@ class Row:
     bar: float | None = None
     """The most that ``ratio`` may be."""
     note: str = ""
+    rest: tuple[float, ...] = ()
+    """What further sides took, for the columns behind the first two."""
 
 
 def interleave(
@@ -68,6 +70,7 @@ def compare(  # noqa: PLR0913 - a row has as many columns
     unit: str,
     bar: float | None = None,
     note: str = "",
+    rest: Sequence[Sequence[float]] = (),
 ) -> Row:
     """Return the medians, and the median of the ratios within each round."""
     return Row(
@@ -78,22 +81,25 @@ def compare(  # noqa: PLR0913 - a row has as many columns
         ratio=statistics.median(a / b for a, b in zip(ours, other, strict=True)),
         bar=bar,
         note=note or f"best of all rounds {min(ours) / min(other):.2f}",
+        rest=tuple(map(statistics.median, rest)),
     )
 
 
-def report(title: str, columns: tuple[str, str], rows: Sequence[Row], *, as_json: bool) -> None:
-    """Print a table, or the same as JSON; ``columns`` say what both sides are."""
+def report(title: str, columns: tuple[str, ...], rows: Sequence[Row], *, as_json: bool) -> None:
+    """Print a table, or the same as JSON; ``columns`` say what the sides are."""
     if as_json:
         print(json.dumps({"title": title, "sides": columns, "rows": [*map(asdict, rows)]}))
         return
     width = max(len(row.what) for row in rows)
     print(f"{title}\n")
-    print(f"{'':{width}}  {columns[0]:>14}  {columns[1]:>14}  {'':6}  {'ratio':>7}  {'bar':>6}")
+    sides = "  ".join(f"{column:>14}" for column in columns)
+    print(f"{'':{width}}  {sides}  {'':6}  {'ratio':>7}  {'bar':>6}")
     for row in rows:
         bar = "" if row.bar is None else f"{row.bar:g}"
         verdict = "" if row.bar is None else ("ok" if row.ratio <= row.bar else "MISSED")
+        figures = "  ".join(f"{figure:14.3f}" for figure in (row.ours, row.other, *row.rest))
         print(
-            f"{row.what:{width}}  {row.ours:14.3f}  {row.other:14.3f}  {row.unit:6}  "
+            f"{row.what:{width}}  {figures}  {row.unit:6}  "
             f"{row.ratio:7.2f}  {bar:>6}  {verdict:6}  {row.note}"
         )
     print()

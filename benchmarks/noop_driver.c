@@ -57,6 +57,7 @@ GIVES(cuLibraryLoadData, const void *image, int *options, void **values, unsigne
 GIVES(cuLibraryGetKernel, void *library, const char *name)
 GIVES(cuKernelGetFunction, void *kernel)
 
+ANSWERS(cuDriverGetVersion, 13000)
 ANSWERS(cuDeviceGetCount, 1)
 ANSWERS(cuDeviceGet, 0, int ordinal)
 ANSWERS(cuCtxGetDevice, 0)

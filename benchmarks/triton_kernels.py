@@ -1,6 +1,7 @@
 """Kernels that do nothing, for ``triton_launch.py``: what is left of a launch is the launching.
 
-Each but uses its arguments where ``n`` is not 0, so that Triton keeps them all.
+Each but uses its arguments where ``n`` is not 0, so that Triton keeps them all.  The first thing
+that it does is to look at ``n``: zeros and null pointers for all parameters do no harm either.
 """
 
 import triton

@@ -1,22 +1,26 @@
 """Host cost of ``kernel[grid](...)`` inside Triton, with and without ``launchgen.triton``.
 
 It runs on a GPU, with kernels that do nothing.  The launcher that Triton calls in the end is
-measured by itself too, called with just what Triton calls it with.
+measured by itself too, called with just what Triton calls it with, and beside it what the driver
+takes alone.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import repeat
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-from measure import NO_TRITON, Row, compare, interleave, options, report
+from measure import HERE, NO_TRITON, Row, compare, interleave, options, report, run
 
 BAR_KERNEL: Final = 1.0
 BAR_LAUNCHER: Final = 0.6
@@ -28,6 +32,8 @@ GRID: Final = (1,)
 
 # By a grid, what launches on it.
 Kernel = Mapping[tuple[int, ...], Callable[..., object]]
+
+THREADS_OF_A_WARP: Final = 32
 
 
 class Case(NamedTuple):
@@ -45,18 +51,55 @@ class Side(NamedTuple):
     launcher: Callable[..., object]
     words: tuple[object, ...]
     """What Triton passes to the launcher."""
+    bare: Callable[[], None]
+    """Launches a batch by the driver alone."""
 
 
 def main() -> None:
     """Measure and print."""
     arguments = options(__doc__ or "", rounds=100).parse_args()
     adapter = load_adapter()
-    rows = [row for case in cases() for row in measure(adapter, case, arguments.rounds)]
-    for title, found in (
-        ("kernel[grid](...)", rows[::2]),
-        ("The launcher that it calls", rows[1::2]),
-    ):
-        report(title, ("launchgen", "Triton"), found, as_json=arguments.json)
+    library = build_bare_launch()
+    rows = [measure(adapter, library, case, arguments.rounds) for case in cases()]
+    for (title, *rest), found in zip(TABLES, zip(*rows, strict=True), strict=True):
+        report(title, ("launchgen", "Triton", *rest), found, as_json=arguments.json)
+
+
+TABLES: Final = (
+    ("kernel[grid](...)",),
+    ("The launcher that it calls", "driver alone"),
+    ("Added to the driver alone",),
+)
+"""Titles, each with what a third column has."""
+
+
+def build_bare_launch() -> ctypes.CDLL:
+    """Compile and load the loop that the driver alone is measured with."""
+    with tempfile.TemporaryDirectory() as text:
+        product = Path(text) / "bare_launch.so"
+        run(["gcc", "-O2", "-shared", "-fPIC", "-o", product, HERE / "bare_launch.c"])
+        return ctypes.CDLL(str(product))
+
+
+def bare_launch(
+    library: ctypes.CDLL, function: int, *, threads: int, shared: int, stream: int
+) -> Callable[[], None]:
+    """Return what launches a batch of a kernel that does nothing where its parameters are 0."""
+    launch = ctypes.CDLL("libcuda.so.1").cuLaunchKernelEx
+    words = (
+        ctypes.cast(launch, ctypes.c_void_p),
+        ctypes.c_void_p(function),
+        *map(ctypes.c_uint32, (threads, shared)),
+        ctypes.c_void_p(stream),
+        ctypes.c_long(LAUNCHES),
+    )
+
+    def batch() -> None:
+        status = library.launch_bare(*words)
+        if status != 0:
+            sys.exit(f"cuLaunchKernelEx failed with {status}")
+
+    return batch
 
 
 def load_adapter() -> ModuleType:
@@ -93,10 +136,12 @@ def cases() -> tuple[Case, ...]:
     )
 
 
-def measure(adapter: ModuleType, case: Case, rounds: int) -> list[Row]:
-    """Return the cost of the whole launch, then that of the launcher."""
-    ours = prepare(case, installed(adapter))
-    theirs = prepare(case, nullcontext())
+def measure(
+    adapter: ModuleType, library: ctypes.CDLL, case: Case, rounds: int
+) -> tuple[Row, Row, Row]:
+    """Return the cost of the whole launch, that of the launcher, and what it adds to the driver."""
+    ours = prepare(case, installed(adapter), library)
+    theirs = prepare(case, nullcontext(), library)
     if type(ours.launcher) is type(theirs.launcher):
         sys.exit(f"{case.what}: launchgen.triton.install() left Triton's launcher in place")
 
@@ -110,31 +155,45 @@ def measure(adapter: ModuleType, case: Case, rounds: int) -> list[Row]:
         with installed(adapter):
             return one(ours)
 
+    def sides(one: Callable[[Side], float]) -> dict[str, Callable[[], float]]:
+        return {"ours": lambda: with_ours(one), "theirs": lambda: one(theirs)}
+
     gc.disable()
     try:
-        found = [
-            interleave(
-                {
-                    "ours": lambda one=one: with_ours(one),
-                    "theirs": lambda one=one: one(theirs),
-                },
-                rounds=rounds,
-            )
-            for one in (whole, by_itself)
-        ]
+        kernel = interleave(sides(whole), rounds=rounds)
+        alone = {"bare": lambda: timed(theirs.bare)}
+        launcher = interleave(sides(by_itself) | alone, rounds=rounds)
     finally:
         gc.enable()
-    return [
-        compare(
-            case.what,
-            times["ours"],
-            times["theirs"],
-            unit="ns",
-            bar=bar,
-            note=spread(times["ours"], times["theirs"]),
-        )
-        for times, bar in zip(found, (BAR_KERNEL, BAR_LAUNCHER), strict=True)
-    ]
+    return rows_of(case.what, kernel, launcher)
+
+
+def rows_of(
+    what: str, kernel: Mapping[str, list[float]], launcher: Mapping[str, list[float]]
+) -> tuple[Row, Row, Row]:
+    """Return what was measured as a row of each table."""
+    bare = launcher["bare"]
+    added = {
+        side: [time - alone for time, alone in zip(launcher[side], bare, strict=True)]
+        for side in ("ours", "theirs")
+    }
+    return (
+        row(what, kernel, bar=BAR_KERNEL),
+        row(what, launcher, bar=BAR_LAUNCHER, rest=[bare]),
+        row(what, added, bar=None),
+    )
+
+
+def row(
+    what: str,
+    times: Mapping[str, list[float]],
+    *,
+    bar: float | None,
+    rest: Sequence[Sequence[float]] = (),
+) -> Row:
+    """Return one comparison, with the spread of its ratio."""
+    ours, theirs = times["ours"], times["theirs"]
+    return compare(what, ours, theirs, unit="ns", bar=bar, note=spread(ours, theirs), rest=rest)
 
 
 def spread(ours: Sequence[float], theirs: Sequence[float]) -> str:
@@ -153,7 +212,7 @@ def installed(adapter: ModuleType) -> Iterator[None]:
         adapter.uninstall()
 
 
-def prepare(case: Case, launchers: AbstractContextManager[None]) -> Side:
+def prepare(case: Case, launchers: AbstractContextManager[None], library: ctypes.CDLL) -> Side:
     """Launch a case once, and return what launched it."""
     import triton  # noqa: PLC0415
 
@@ -170,7 +229,14 @@ def prepare(case: Case, launchers: AbstractContextManager[None]) -> Side:
             triton.knobs.runtime.launch_exit_hook,
             *case.arguments,
         )
-        return Side(kernel, compiled.run, words)
+        bare = bare_launch(
+            library,
+            compiled.function,
+            threads=THREADS_OF_A_WARP * compiled.metadata.num_warps,
+            shared=compiled.metadata.shared,
+            stream=stream,
+        )
+        return Side(kernel, compiled.run, words, bare)
 
 
 def timed(launch: Callable[[], None]) -> float:

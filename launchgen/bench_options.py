@@ -17,8 +17,9 @@ DEFAULT_BUFFER: Final = "256MiB"
 BENCH_HELP: Final = """Time the C launcher that was emitted to DIR and compiled there.
 
 Runs it on the GPU: each pointer gets memory of its own, full of zeros, and each scalar the value
-that --set gives.  Shown are what the kernel takes, between CUDA events and with the L2 cleared
-before each run, and what a launch costs the host.
+that --set gives; each tensor descriptor gets memory for the sizes that --set gives.  Shown are what
+the kernel takes, between CUDA events and with the L2 cleared before each run, and what a launch
+costs the host.
 
 \b
 launchgen bench build/add --grid 977 --set n=1000000 --set alpha=2.5
@@ -61,7 +62,8 @@ BENCH: Final[tuple[click.Parameter, ...]] = (
         metavar="NAME=VALUE",
         multiple=True,
         help="The value of a scalar, once for each but those that are promised to be 1; @FILE "
-        "holds that of a struct.  An element of a tuple is called as in ptrs.1.0, an argument "
+        "holds that of a struct; SIZES as in 4096x4096, outermost first, are those of a "
+        "descriptor's tensor.  An element of a tuple is called as in ptrs.1.0, an argument "
         "without a name arg0.",
     ),
     Option(

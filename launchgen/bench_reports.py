@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from launchgen.call_values import Buffer, CallValue, Memory, Number
+from launchgen.call_values import Buffer, CallValue, Memory, Number, Tensor
 from launchgen.consoles import new_console, stripped
 from launchgen.image import dimensions_text
 
@@ -40,6 +40,7 @@ def _conditions(found: Benchmark) -> Iterator[tuple[str, str]]:
     yield "grid", dimensions_text(found.grid)
     memory = [
         *_described(found.values, Buffer),
+        *_described(found.values, Tensor),
         *(f"{n} {_bytes(size)}" for n, size in found.scratch),
     ]
     if memory:
@@ -105,6 +106,9 @@ def _described(values: tuple[CallValue, ...], kind: type[CallValue]) -> Iterator
                     yield f"{label} = {value.value}"
                 case Memory(label, _, content):
                     yield f"{label} of {len(content)} bytes"
+                case Tensor():
+                    shape = "x".join(map(str, value.shape))
+                    yield f"{value.label} {shape} in {_bytes(value.size)}"
 
 
 def _argument(value: CallValue) -> dict[str, Any]:
@@ -118,6 +122,9 @@ def _argument(value: CallValue) -> dict[str, Any]:
             return {**argument, "value": shown}
         case Memory():
             return {**argument, "bytes": len(value.content)}
+        case Tensor():
+            shape = {"shape": value.shape, "strides": value.strides}
+            return {**argument, **shape, "bytes": value.size}
 
 
 def benchmark_json(found: Benchmark) -> str:

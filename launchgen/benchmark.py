@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from launchgen.bench_records import Benchmark, HostCost
-from launchgen.call_values import Buffer, CallValue, Grid, Memory, Number
+from launchgen.call_values import Buffer, CallValue, Grid, Memory, Number, Tensor
 from launchgen.diagnostics import Diagnostic, DriverError, UsageError
 from launchgen.emitted import EmittedLauncher
 from launchgen.gpu import Gpu
@@ -181,6 +181,32 @@ def _c_value(value: CallValue, gpu: Gpu) -> Any:  # noqa: ANN401 - one of ctypes
             # A pointer object keeps the memory that it points to.
             content = (ctypes.c_char * len(value.content)).from_buffer_copy(value.content)
             return ctypes.pointer(content)
+        case Tensor():
+            return ctypes.pointer(_c_descriptor(value, gpu.allocate(value.size)))
+
+
+def _c_descriptor(tensor: Tensor, address: int) -> ctypes.Structure:
+    """Return a struct like that of the header for a descriptor; what is not set in it is 0."""
+    kind = tensor.type
+    sizes, corners, steps = (
+        ctypes.c_int64 * kind.rank,
+        ctypes.c_int32 * kind.corners,
+        ctypes.c_uint32 * kind.rank,
+    )
+    fields: list[tuple[str, Any]] = [
+        ("base", ctypes.c_void_p),
+        ("shape", sizes),
+        ("strides", sizes),
+        ("nan_padding", ctypes.c_bool),
+        ("round_tf32", ctypes.c_bool),
+    ]
+    if kind.im2col:
+        fields += [("pixel_box_lower", corners), ("pixel_box_upper", corners)]
+        # Which the launcher takes for 1 where they are 0.
+        fields += [("element_strides", steps)]
+    struct = type("descriptor", (ctypes.Structure,), {"_fields_": fields})
+    made: ctypes.Structure = struct(address, sizes(*tensor.shape), sizes(*tensor.strides))
+    return made
 
 
 class _Launch:

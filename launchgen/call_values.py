@@ -6,6 +6,7 @@ record and an arm of ``_value``; ``benchmark.py`` makes C values of the records.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -44,6 +45,11 @@ _LARGEST_STRUCT: Final = 2**20
 """Far more than all parameters of a kernel may have together."""
 _UNITS: Final = MappingProxyType({"": 1, "K": 2**10, "M": 2**20, "G": 2**30})
 _SIZE: Final = re.compile(r"([0-9]{1,19})(?:([KMG])(?:I?B)?)?", re.ASCII | re.IGNORECASE)
+_SHAPE: Final = re.compile(r"[0-9]{1,19}(x[0-9]{1,19})*", re.ASCII)
+_LARGEST_EXTENT: Final = 2**31 - 1
+"""The kernel takes each size of a tensor in 32 bits."""
+_ROW_MULTIPLE: Final = 16
+"""Bytes: a tensor map takes no other distance between rows."""
 _BOOLS: Final = MappingProxyType({"0": False, "1": True, "false": False, "true": True})
 
 
@@ -72,7 +78,20 @@ class Memory(Struct, frozen=True):
     content: bytes
 
 
-CallValue = Buffer | Number | Memory
+class Tensor(Struct, frozen=True):
+    """Memory of the device, and the descriptor of a tensor that lies in it row by row."""
+
+    label: str
+    declared: str
+    type: DescriptorType
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    """In elements, the last one 1."""
+    size: int
+    """Bytes, with what fills the end of each row."""
+
+
+CallValue = Buffer | Number | Memory | Tensor
 
 
 class Sizes(Struct, frozen=True):
@@ -208,7 +227,7 @@ def _value(label: str, argument: Argument, given: _Given) -> Iterator[CallValue]
         case TensorMapType():
             raise ValueError("a tensor map is made for memory that bench does not know")
         case DescriptorType():
-            raise ValueError("bench cannot make tensor descriptors yet")
+            return iter([_tensor(label, argument.declared, kind, text)])
         case TupleType():
             raise AssertionError(f"not a leaf: {kind}")
 
@@ -268,14 +287,44 @@ def _content(text: str | None, size: int) -> bytes:
     return content
 
 
+def _tensor(label: str, declared: str, kind: DescriptorType, text: str | None) -> Tensor:
+    if text is None:
+        raise _MissingError
+    shape = _read_shape(text, kind.rank)
+    multiple = max(1, _ROW_MULTIPLE // kind.element.size)
+    row = -(-shape[-1] // multiple) * multiple
+    extents = (*shape[1:-1], row)
+    strides = (*(math.prod(extents[axis:]) for axis in range(len(shape) - 1)), 1)
+    size = shape[0] * strides[0] * kind.element.size
+    if size > _LARGEST_BUFFER:
+        raise ValueError(f"'{text}' takes more memory than there are addresses")
+    return Tensor(label, declared, kind, shape, strides, size)
+
+
+def _read_shape(text: str, rank: int) -> tuple[int, ...]:
+    if not _SHAPE.fullmatch(text):
+        raise ValueError(f"'{text}' is no list of sizes, {_AS_IN_SIZES}")
+    shape = tuple(map(int, text.split("x")))
+    if len(shape) != rank:
+        counted = f"{len(shape)} size{'s' * (len(shape) != 1)}"
+        raise ValueError(f"'{text}' has {counted}, and the tensor {rank}, outermost first")
+    if not all(1 <= extent <= _LARGEST_EXTENT for extent in shape):
+        raise ValueError(f"'{text}' is out of range, which is 1 to {_LARGEST_EXTENT} for each size")
+    return shape
+
+
+_AS_IN_SIZES: Final = "as in 4096x4096"
+_WORDS: Final = MappingProxyType({BytesType: "@FILE", DescriptorType: "SIZES"})
+"""What ``--set`` takes for an argument that is no number."""
+
+
 def _missing(signature: Signature, labels: list[str]) -> Diagnostic:
     declared = {leaf_label(signature, leaf.path): leaf.argument for leaf in leaves(signature)}
     words = ", ".join(f"{label} ({declared[label].declared})" for label in labels)
-    options = " ".join(
-        f"--set {label}={'@FILE' if isinstance(declared[label].type, BytesType) else 'VALUE'}"
-        for label in labels
-    )
-    return Diagnostic(f"no value is given for {words}", hint=f"add {options}")
+    wanted = {label: _WORDS.get(type(declared[label].type), "VALUE") for label in labels}
+    options = " ".join(f"--set {label}={word}" for label, word in wanted.items())
+    example = f"; SIZES {_AS_IN_SIZES}" if "SIZES" in wanted.values() else ""
+    return Diagnostic(f"no value is given for {words}", hint=f"add {options}{example}")
 
 
 def _misplaced(
@@ -294,6 +343,10 @@ def _misplaced(
             elif is_pointer and option == "--set":
                 problem = f"--set: '{name}' is a pointer, and gets memory of its own"
                 yield Diagnostic(problem, hint=f"--buffer {name}=SIZE says how much")
+            elif isinstance(kind, DescriptorType) and option == "--buffer":
+                problem = f"--buffer: '{name}' is a descriptor, and gets what its tensor takes"
+                hint = f"--set {name}=SIZES says how large that is, {_AS_IN_SIZES}"
+                yield Diagnostic(problem, hint=hint)
             elif not is_pointer and option == "--buffer":
                 problem = f"--buffer: '{name}' is no pointer ({kind})"
                 yield Diagnostic(problem, hint=f"--set {name}=VALUE gives a value")

@@ -127,7 +127,7 @@ def _type(struct: CIdentifier, type_: DescriptorType) -> PlanDescriptorType:
         struct=struct,
         rank=rank,
         is_im2col=type_.im2col,
-        corners=max(rank - 2, 1),
+        corners=type_.corners,
         example_shape=(*(_EXAMPLE_OTHER,) * (rank - 1), _EXAMPLE_LAST),
         example_strides=(
             *(_EXAMPLE_LAST * _EXAMPLE_OTHER**power for power in reversed(range(rank - 1))),

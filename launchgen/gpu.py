@@ -25,7 +25,8 @@ _FAULTS: Final = range(700, 720)
 """What a kernel did wrong; the context is of no use any more."""
 _OUT_OF_MEMORY: Final = 2
 _HINTS: Final = {
-    _OUT_OF_MEMORY: "give less memory to each pointer, as in --buffer 64MiB",
+    _OUT_OF_MEMORY: "give less memory to each pointer, as in --buffer 64MiB, or to a descriptor "
+    "smaller sizes (--set)",
     _STUB: "libcuda.so.1 is the toolkit's stub, not a driver: take its folder off the library path",
     **dict.fromkeys(
         _FAULTS,

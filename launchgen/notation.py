@@ -110,6 +110,11 @@ class DescriptorType(Struct, frozen=True):
         rank = input_rank(self.layout) if self.im2col else None
         return len(self.sizes) if rank is None else rank
 
+    @property
+    def corners(self) -> int:
+        """Spatial dimensions of im2col, in each of which a pixel box has two corners."""
+        return max(self.rank - 2, 1)
+
     def __str__(self) -> str:
         head = DESCRIPTOR_IM2COL if self.im2col else DESCRIPTOR
         sizes = ", ".join(map(str, self.sizes))

@@ -19,6 +19,7 @@ import pytest
 from launchgen.banner import read_banner
 from launchgen.call_values import (
     Sizes,
+    Tensor,
     choose_values,
     parse_grid,
     parse_quantiles,
@@ -177,6 +178,68 @@ def test_a_struct_comes_from_a_file_and_a_one_of_itself(
     bench(made_up, "--grid", "1", *settings, *SMALL, *QUICK)
     assert recording_driver.launches[0].values[1:] == (content, (32).to_bytes(4, "little"))
     bench(made_up, "--grid", "1", *settings, "--set", "one=1", *SMALL, *QUICK)
+
+
+def test_a_descriptor_is_of_zeroed_memory_for_its_sizes(
+    bench: Bench, emitted: Emit, recording_driver: RecordingDriver
+) -> None:
+    # A row of 60 fp16 takes 120 bytes, but the next begins at a multiple of 16.
+    words = ("--set", "src=64x128", "--set", "dst=70x60")
+    out, err = bench(emitted("desc_copy"), "--grid", "1,2", *words, *QUICK, "--json")
+    assert handed_out(recording_driver, "cuMemAlloc_v2", "size") == [16384, 70 * 128]
+    addresses = handed_out(recording_driver, "cuMemAlloc_v2", "address")
+    fills = named(recording_driver, "cuMemsetD8Async")
+    assert [fill.arguments["address"] for fill in fills] == addresses
+    encoded = named(recording_driver, "cuTensorMapEncodeTiled")
+    tensors = [
+        [call.arguments[key] for key in ("address", "sizes", "strides", "fill")] for call in encoded
+    ]
+    assert tensors == [[addresses[0], [128, 64], [256], 0], [addresses[1], [60, 70], [128], 0]]
+    for launch in recording_driver.launches:
+        assert len(launch.values) == 12
+        assert launch.values[5].startswith(b"LGRTMAP1")
+        assert launch.values[6:10] == (
+            *((size).to_bytes(4, "little") for size in (70, 60)),
+            *((stride).to_bytes(8, "little") for stride in (64, 1)),
+        )
+    declared = "tensordesc<fp16[64, 64]>"
+    assert json.loads(out)["arguments"] == [
+        {"name": "src", "type": declared, "shape": [64, 128], "strides": [128, 1], "bytes": 16384},
+        {"name": "dst", "type": declared, "shape": [70, 60], "strides": [64, 1], "bytes": 8960},
+    ]
+    assert "without clearing" in err
+    assert_all_is_given_back(recording_driver)
+    out, _ = bench(emitted("desc_copy"), "--grid", "1,2", *words, *QUICK)
+    assert "  memory      src 64x128 in 16 KiB, dst 70x60 in 8960 bytes; all zero at first\n" in out
+
+
+def test_descriptors_of_images_begin_without_corners(
+    bench: Bench, recording_driver: RecordingDriver, tmp_path: Path
+) -> None:
+    meta = {"swizzle": 3, "elem_size": 2, "elem_type": 6, "block_size": [256, 64]}
+    described = {"name": "k", "num_warps": 4, "num_ctas": 1, "shared": 0, "triton_version": "3.9.0"}
+    metas = [meta | {"is_im2col": True}, meta | {"swizzle": 0, "block_size": [8]}]
+    (tmp_path / "k.json").write_text(json.dumps(described | {"tensordesc_meta": metas}))
+    slots = [(128, False), *[(4, False)] * 4, *[(8, False)] * 4]
+    slots += [(4, False), (128, False), (4, False), (8, False), *[(8, True)] * 2]
+    (tmp_path / "k.cubin").write_bytes(make_cubin("k", slots))
+    signature = "im: tensordesc_im2col<fp16[256, 64],input_rank=4>, t: (i32, tensordesc<fp16[8]>)"
+    folder = compiled(tmp_path / "out", str(tmp_path / "k.json"), "-s", signature)
+    words = ("--set", "im=2x10x12x60", "--set", "t.0=5", "--set", "t.1=9")
+    bench(folder, "--grid", "1", *words, *QUICK)
+    image, row = handed_out(recording_driver, "cuMemAlloc_v2", "address")
+    assert handed_out(recording_driver, "cuMemAlloc_v2", "size") == [2 * 10 * 12 * 128, 18]
+    (call,) = named(recording_driver, "cuTensorMapEncodeIm2col")
+    found = {key: call.arguments[key] for key in ("address", "sizes", "strides", "element_strides")}
+    assert found == {
+        "address": image,
+        "sizes": [60, 12, 10, 2],
+        "strides": [128, 12 * 128, 10 * 12 * 128],
+        "element_strides": [1, 1, 1, 1],
+    }
+    assert (call.arguments["lower"], call.arguments["upper"]) == ([0, 0], [0, 0])
+    (call,) = named(recording_driver, "cuTensorMapEncodeTiled")
+    assert (call.arguments["address"], call.arguments["sizes"]) == (row, [9])
 
 
 def test_memory_is_zero_and_given_back(
@@ -459,6 +522,11 @@ def test_all_that_is_missing_is_told_at_once(bench: Bench, emitted: Emit, made_u
     _, err = bench(made_up, "--grid", "1", code=2)
     assert "no value is given for params (bytes[24]), n (i32:16)\n" in err
     assert "hint: add --set params=@FILE --set n=VALUE\n" in err
+    _, err = bench(emitted("desc_copy"), "--grid", "1", "--set", "src=8x8", code=2)
+    assert err == (
+        "error: no value is given for dst (tensordesc<fp16[64, 64]>)\n"
+        "  hint: add --set dst=SIZES; SIZES as in 4096x4096\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -485,14 +553,53 @@ def test_a_value_that_cannot_be_passed_is_refused(declared: str, value: str, pro
 
 
 @pytest.mark.parametrize(
-    ("declared", "problem"),
+    ("declared", "sizes", "strides", "size"),
     [
-        ("nvTmaDesc", "a tensor map is made for memory that bench does not know"),
-        ("tensordesc<fp16[64, 64]>", "bench cannot make tensor descriptors yet"),
+        ("tensordesc<fp16[64]>", "63", (1,), 126),
+        ("tensordesc<u8[16, 16]>", "3x17", (32, 1), 96),
+        ("tensordesc<fp64[4, 2]>", "3x3", (4, 1), 96),
+        ("tensordesc<fp32[1, 1, 2, 4]>", "2x3x4x5", (96, 32, 8, 1), 768),
+        ("tensordesc_im2col<fp16[8, 8],input_rank=3>", "2x3x8", (24, 8, 1), 96),
     ],
 )
-def test_an_argument_that_bench_cannot_make_is_refused(declared: str, problem: str) -> None:
-    assert refusal(f"a: {declared}") == [f"argument 'a' ({declared}): {problem}"]
+def test_rows_of_a_tensor_begin_at_multiples_of_16_bytes(
+    declared: str, sizes: str, strides: tuple[int, ...], size: int
+) -> None:
+    (found,) = choose_values(parse(f"a: {declared}"), settings={"a": sizes}, sizes=Sizes(1, {}))
+    assert isinstance(found, Tensor)
+    assert (found.strides, found.size) == (strides, size)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "problem"),
+    [
+        ("4096", "'4096' has 1 size, and the tensor 2, outermost first"),
+        ("4x4x4", "'4x4x4' has 3 sizes, and the tensor 2, outermost first"),
+        ("4,4", "'4,4' is no list of sizes, as in 4096x4096"),
+        ("4x", "'4x' is no list of sizes"),
+        ("4x-4", "'4x-4' is no list of sizes"),
+        ("4x0", "'4x0' is out of range, which is 1 to 2147483647 for each size"),
+        ("2147483648x1", "'2147483648x1' is out of range"),
+        ("2147483647x2147483647", "takes more memory than there are addresses"),
+        ("9" * 5000 + "x1", "is no list of sizes"),
+    ],
+)
+def test_sizes_that_no_tensor_has_are_refused(sizes: str, problem: str) -> None:
+    declared = "tensordesc<fp32[64, 64]>"
+    (text,) = refusal(f"a: {declared}", f"a={sizes}")
+    assert text.startswith(f"argument 'a' ({declared}): ")
+    assert problem in text
+
+
+def test_sizes_out_of_range_end_with_2(bench: Bench, emitted: Emit) -> None:
+    words = ("--grid", "1", "--set", "dst=8x8", "--set", "src=1x549755813888", *QUICK)
+    _, err = bench(emitted("desc_copy"), *words, code=2)
+    assert "argument 'src' (tensordesc<fp16[64, 64]>): '1x549755813888' is out of range" in err
+
+
+def test_an_argument_that_bench_cannot_make_is_refused() -> None:
+    problem = "a tensor map is made for memory that bench does not know"
+    assert refusal("a: nvTmaDesc") == [f"argument 'a' (nvTmaDesc): {problem}"]
 
 
 def test_a_name_that_is_none_is_refused_with_those_that_are() -> None:
@@ -514,6 +621,10 @@ def test_a_name_that_is_none_is_refused_with_those_that_are() -> None:
     assert refusal(signature, *given, sizes=["count=8", "y=8"]) == [
         "--buffer: 'count' is no pointer (i32)\n  hint: --set count=VALUE gives a value",
         f"--buffer: there is no argument 'y'\n  hint: it takes {signature}",
+    ]
+    assert refusal("a: tensordesc<fp16[64, 64]>", "a=8x8", sizes=["a=4096"]) == [
+        "--buffer: 'a' is a descriptor, and gets what its tensor takes\n"
+        "  hint: --set a=SIZES says how large that is, as in 4096x4096"
     ]
     assert refusal("", "n=1") == ["--set: there is no argument 'n', nor any other"]
 
