@@ -4,23 +4,22 @@ Triton makes one launcher object for each kernel that it has compiled, of the cl
 names, and calls it for every launch.  From 3.4 to 3.9 that call is the same, so putting another
 class there is all that is needed; launchers that exist already stay as they are.
 
-Triton is imported only when something here is called.
+Triton is imported only when something here is called.  ``LaunchgenDriver`` is a whole driver, for
+``triton.runtime.driver.set_active``: launchers, and the calls beside a launch.
 """
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import os
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
-from pathlib import Path
-from types import ModuleType
+from functools import cache
 from typing import Any, Final
 
 from launchgen.compiled import compiled_module
 from launchgen.diagnostics import Diagnostic, UnsupportedError
+from launchgen.extensions import load_extension
 from launchgen.metadata import Version
 from launchgen.triton_source import launcher_files
 
@@ -30,7 +29,6 @@ FIRST, LAST = (3, 4), (3, 9)
 _MODULE: Final = "__triton_launcher"
 _CLASS: Final = "CudaLauncher"
 _lock: Final = threading.Lock()
-_modules: Final[dict[Path, ModuleType]] = {}
 
 
 def install() -> None:
@@ -90,7 +88,7 @@ def make_launcher(
     """
     release = _version() if version is None else version
     files = launcher_files(src, metadata, release)
-    module = _load(compiled_module(files, environment=os.environ))
+    module = load_extension(compiled_module(files, environment=os.environ), name=_MODULE)
     scratch = (
         getattr(metadata, "global_scratch_size", 0) or 0,
         getattr(metadata, "global_scratch_align", 1) or 1,
@@ -117,16 +115,27 @@ def _ctas(metadata: Any) -> int:
     return int(x * y * z)
 
 
-def _load(path: Path) -> ModuleType:
-    with _lock:
-        if path not in _modules:
-            loader = importlib.machinery.ExtensionFileLoader(_MODULE, str(path))
-            spec = importlib.util.spec_from_file_location(_MODULE, path, loader=loader)
-            assert spec is not None
-            module = importlib.util.module_from_spec(spec)
-            loader.exec_module(module)
-            _modules[path] = module
-        return _modules[path]
+def __getattr__(name: str) -> Any:
+    """Return the driver's class, which cannot be made before Triton is imported."""
+    if name != "LaunchgenDriver":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _driver_class()
+
+
+@cache
+def _driver_class() -> type:
+    from launchgen.triton_driver import make_driver_class  # noqa: PLC0415
+
+    version = _version()
+
+    def launcher(src: Any, metadata: Any) -> Callable[..., None]:
+        if _is_instrumented(metadata):
+            problem = "kernels instrumented by Triton's sanitizer take parameters of their own"
+            hint = "use Triton's own driver for them"
+            raise UnsupportedError(Diagnostic(problem, hint=hint))
+        return make_launcher(src, metadata, version=version)
+
+    return make_driver_class(launcher)
 
 
 # --- Triton ---------------------------------------------------------------------------------------

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 import launchgen.triton
-from launchgen import compiled
+from launchgen import compiled, triton_driver
 from launchgen.diagnostics import BuildError, MetadataError, SignatureError, UnsupportedError
+from launchgen.triton_driver import c_type_of
 from launchgen.triton_source import launcher_files, signature_text
 from tests.launchers import Descriptor, Host
 
@@ -162,7 +163,8 @@ def test_build7_other_flags_are_another_launcher() -> None:
 _CHILD = """
 import os, sys
 from types import SimpleNamespace
-from launchgen import compiled
+from launchgen import compiled, triton_driver
+from launchgen.triton_driver import c_type_of
 from launchgen.triton_source import launcher_files
 source = SimpleNamespace(signature={"x": "*fp32", "n": "i32"}, name="shared")
 files = launcher_files(source, SimpleNamespace(), (3, 6))
@@ -338,6 +340,75 @@ def test_profile_scratch_is_the_drivers_own_where_nobody_set_an_allocator(
     values = launch(host, launcher, [8, 4, 1, 4, 8, 8], VALUES)
     assert asked == [(8 * 2 * 24, 8, 0)]
     assert values[5] == struct.pack("<Q", 0x8000)
+
+
+# --- the driver -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("type_", "expected"),
+    [
+        ("*fp32", "CUdeviceptr"),
+        ("*k*i8", "CUdeviceptr"),
+        ("i1", "uint8_t"),
+        ("u1", "uint8_t"),
+        ("i32", "int32_t"),
+        ("u64", "uint64_t"),
+        ("fp16", "uint16_t"),
+        ("fp32", "float"),
+        ("f32", "float"),
+        ("fp64", "double"),
+        ("nvTmaDesc", "CUtensorMap"),
+        ("tensordesc<fp16[64, 64]>", "CUtensorMap"),
+    ],
+)
+def test_float1_types_are_those_of_the_kernels_slots(type_: str, expected: str) -> None:
+    assert c_type_of(type_) == expected
+
+
+def test_int7_an_unknown_type_has_no_default() -> None:
+    with pytest.raises(SignatureError, match="i128"):
+        c_type_of("i128")
+
+
+class Torchless:
+    """Stands for Triton's base class, which asks for PyTorch."""
+
+    def __init__(self) -> None:
+        raise AssertionError("there is no PyTorch")
+
+
+def test_the_driver_works_without_pytorch(
+    triton: Any, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_ins: dict[str, tuple[str, Any]] = {
+        "triton.backends.driver": ("GPUDriver", Torchless),
+        "triton.backends.compiler": ("GPUTarget", lambda *words: words),
+    }
+    for name, (member, stand_in) in stand_ins.items():
+        module = ModuleType(name)
+        setattr(module, member, stand_in)
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(triton_driver, "_has_torch", lambda: False)
+    launchgen.triton._driver_class.cache_clear()
+    driver = launchgen.triton.LaunchgenDriver()
+    assert driver.is_active()
+    assert driver.get_current_device() == 0
+    assert driver.get_current_target() == ("cuda", 90, 32)
+    assert driver.get_current_stream(0) == 0
+    assert driver.map_python_to_cpp_type("fp32") == "float"
+    assert driver.utils.get_device_properties(0)["warpSize"] == 32
+    hidden = 1 if triton.version == "3.4.0" else 2
+    launcher = driver.launcher_cls(ADD, metadata(num_ctas=1))
+    assert len(launch(host, launcher, [8, 4, 1, 4, *[8] * hidden], VALUES)) == 4 + hidden
+    with pytest.raises(UnsupportedError, match="sanitizer"):
+        driver.launcher_cls(ADD, metadata(instrumentation_mode="gsan"))
+    launchgen.triton._driver_class.cache_clear()
+
+
+def test_other_names_are_not_there() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = launchgen.triton.nothing
 
 
 def test_nothing_of_triton_is_imported_with_the_module() -> None:

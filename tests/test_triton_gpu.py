@@ -347,6 +347,30 @@ def test_triton_launches_again_after_uninstallation() -> None:
         assert same_bits(launched(row), ours)
 
 
+def test_a_driver_of_launchgen_launches_compiles_and_tunes() -> None:
+    rows_of_it = [
+        suite.ROWS[name]
+        for name in ("elementwise-add", "descriptors-float16", "tuples-nested", "matmul-persistent")
+    ]
+    theirs = [launched(row) for row in rows_of_it]
+    suite.forget_kernels()
+    triton.runtime.driver.set_active(launchgen.triton.LaunchgenDriver())
+    try:
+        driver = triton.runtime.driver.active
+        assert driver.get_current_target().arch == 90
+        assert all(map(same_bits, theirs, map(launched, rows_of_it)))
+        empty = driver.get_empty_cache_for_benchmark()
+        driver.clear_cache(empty)
+        assert empty.abs().sum().item() == 0
+        call = start(rows_of_it[0])
+        assert driver.get_benchmarker()(call.launch, warmup=1, rep=5) > 0
+        assert {type(launcher).__name__ for launcher in suite.launchers()} == {"Launcher"}
+    finally:
+        torch.cuda.synchronize()
+        triton.runtime.driver.reset_active()
+        suite.forget_kernels()
+
+
 @both_launchers
 def test_threads_launch_at_once(ours: bool) -> None:
     chosen = [suite.ROWS[name] for name in ("elementwise-add", "tuples-nested", "scalars-wide")]

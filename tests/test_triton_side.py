@@ -329,11 +329,10 @@ def test_triton_fills_no_broken_map(release: Release, beside: Beside) -> None:
 
 @pytest.mark.triton
 @by_release
-@pytest.mark.skipif(not ours.has_cuda_utils(), reason="no artifact cuda-utils yet")
 def test_maps_are_encoded_as_triton_does(release: Release, beside: Beside, tmp_path: Path) -> None:
     need(release)
     maps = maps_of(release)
-    module = ours.build_cuda_utils(release, tmp_path)
+    module = ours.build_cuda_utils(tmp_path)
     job = Job("ours", release, {"capability": 100}, maps=maps, built=(module,))
     answers = zip(maps, beside.maps(release, maps), beside.ask(job), strict=True)
     found = [
@@ -356,11 +355,10 @@ def comparable(map_: Map, told: Encoded | str, release: Release) -> Encoded | st
 
 @pytest.mark.triton
 @by_release
-@pytest.mark.skipif(not ours.has_cuda_utils(), reason="no artifact cuda-utils yet")
 def test_a_broken_map_is_refused_by_name(release: Release, beside: Beside, tmp_path: Path) -> None:
     need(release)
     broken = (*broken_maps(release), ("rank", invalid.RANK_6))
-    module = ours.build_cuda_utils(release, tmp_path)
+    module = ours.build_cuda_utils(tmp_path)
     maps = tuple(map_ for _, map_ in broken)
     told = beside.ask(Job("ours", release, {"capability": 100}, maps=maps, built=(module,)))
     wrong = [

@@ -15,15 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from launchgen.artifacts import ARTIFACTS
 from launchgen.cli import main
 from tests.triton_side.cases import Case, Release
 
 _SUFFIX: Final = sysconfig.get_config_var("EXT_SUFFIX")
-
-
-def has_cuda_utils() -> bool:
-    return "cuda-utils" in ARTIFACTS
 
 
 def build_launchers(
@@ -37,12 +32,10 @@ def build_launchers(
         )
 
 
-def build_cuda_utils(release: Release, folder: Path) -> str:
-    """Return the compiled module that fills tensor maps as the release's own does."""
-    named = ("--name", "k", "--num-warps", "4", "--triton-version", release.name)
-    _launchgen("-s", "()", *named, "-a", "cuda-utils", "-o", str(folder))
-    (source,) = folder.glob("*.c")
-    return _compile(source, folder / f"cuda_utils{_SUFFIX}")
+def build_cuda_utils(folder: Path) -> str:
+    """Return the compiled module that fills tensor maps as every release's own does."""
+    _launchgen("-a", "cuda-utils", "-o", str(folder))
+    return _compile(folder / "cuda_utils.c", folder / f"cuda_utils{_SUFFIX}")
 
 
 def write_metadata(case: Case, release: Release, path: Path) -> Path:
