@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import resource
 import struct
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -515,6 +517,36 @@ def test_pyapi1_ten_thousand_calls_leave_nothing(host: Host, convention: str, ca
         before = counts(watched)
         assert growth(launch, LAUNCHES) < allowed(LAUNCHES)
         check_counts(watched, before, LAUNCHES)
+
+
+def resident() -> int:
+    """Return the bytes of memory that the process has."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+@CALLS
+def test_pyapi1_the_process_does_not_grow_either(host: Host, convention: str, call: Call) -> None:
+    """What C allocates is in no account of Python's."""
+    launcher = called(convention, ALL, "3.6.0", META)
+    function = launcher.function(host)
+    made = {"made": launcher_object(launcher)} if convention == "launcher" else {}
+    right, wrong = described(convention), [*described(convention)]
+    wrong[1] = 2**31
+
+    def both() -> None:
+        call(host, launcher, right, function=function, **made)
+        with pytest.raises(OverflowError):
+            call(host, launcher, wrong, function=function, **made)
+
+    with host.driver.off():
+        for _ in range(LAUNCHES // 10):
+            both()
+        before = resident()
+        for _ in range(LAUNCHES):
+            both()
+        # A leak of 32 bytes a call would be 640 KB.
+        assert resident() - before < 300_000
 
 
 def raising(_: Any) -> None:
