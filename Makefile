@@ -8,7 +8,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 TRITON := build/triton
-TRITON_RELEASES := 3.4.0 3.6.0 3.9.0
+TRITON_RELEASES := 3.4.0 3.5.1 3.6.0 3.7.0 3.8.0 3.9.0
 
 .PHONY: demo test test-triton lint golden clean
 

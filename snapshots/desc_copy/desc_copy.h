@@ -23,13 +23,14 @@ extern "C" {
  * point that the driver lacks, 303 no driver, 801 a driver too old for the launch.
  * desc_copy_error() has it in words. */
 
-/* A tensor in device memory, as the kernel is told of it. It is read before the launch returns. */
+/* A tensor in device memory, as the kernel is told of it. It is read before the launch returns.
+ * Where a row's bytes are no multiple of 16, stores may write up to 15 bytes behind it. */
 typedef struct desc_copy_desc_2 {
-    void *base;           /* device address */
-    int64_t shape[2];     /* outermost first */
-    int64_t strides[2];   /* in elements, the last one 1 */
-    bool nan_padding;     /* what lies outside reads as NaN, else as zero */
-    bool round_tf32;      /* fp32 is rounded to tf32 when it is read; Triton 3.7 and newer */
+    void *base;         /* device address */
+    int64_t shape[2];   /* outermost first */
+    int64_t strides[2]; /* in elements, the last one 1 */
+    bool nan_padding;   /* what lies outside reads as NaN, else as zero */
+    bool round_tf32;    /* fp32 is rounded to tf32 when it is read; Triton 3.7 and newer */
 } desc_copy_desc_2;
 
 /* Launches the kernel on `stream`, a CUstream or cudaStream_t; NULL is the default stream.

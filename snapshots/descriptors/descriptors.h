@@ -20,29 +20,30 @@ extern "C" {
  * point that the driver lacks, 303 no driver, 801 a driver too old for the launch.
  * descriptors_error() has it in words. */
 
-/* A tensor in device memory, as the kernel is told of it. It is read before the launch returns. */
+/* A tensor in device memory, as the kernel is told of it. It is read before the launch returns.
+ * Where a row's bytes are no multiple of 16, stores may write up to 15 bytes behind it. */
 typedef struct descriptors_desc_2 {
-    void *base;           /* device address */
-    int64_t shape[2];     /* outermost first */
-    int64_t strides[2];   /* in elements, the last one 1 */
-    bool nan_padding;     /* what lies outside reads as NaN, else as zero */
-    bool round_tf32;      /* fp32 is rounded to tf32 when it is read; Triton 3.7 and newer */
+    void *base;         /* device address */
+    int64_t shape[2];   /* outermost first */
+    int64_t strides[2]; /* in elements, the last one 1 */
+    bool nan_padding;   /* what lies outside reads as NaN, else as zero */
+    bool round_tf32;    /* fp32 is rounded to tf32 when it is read; Triton 3.7 and newer */
 } descriptors_desc_2;
 
 typedef struct descriptors_desc_1 {
-    void *base;           /* device address */
-    int64_t shape[1];     /* outermost first */
-    int64_t strides[1];   /* in elements, the last one 1 */
-    bool nan_padding;     /* what lies outside reads as NaN, else as zero */
-    bool round_tf32;      /* fp32 is rounded to tf32 when it is read; Triton 3.7 and newer */
+    void *base;         /* device address */
+    int64_t shape[1];   /* outermost first */
+    int64_t strides[1]; /* in elements, the last one 1 */
+    bool nan_padding;   /* what lies outside reads as NaN, else as zero */
+    bool round_tf32;    /* fp32 is rounded to tf32 when it is read; Triton 3.7 and newer */
 } descriptors_desc_1;
 
 typedef struct descriptors_im2col_4 {
-    void *base;           /* device address */
-    int64_t shape[4];     /* outermost first */
-    int64_t strides[4];   /* in elements, the last one 1 */
-    bool nan_padding;     /* what lies outside reads as NaN, else as zero */
-    bool round_tf32;      /* fp32 is rounded to tf32 when it is read; Triton 3.7 and newer */
+    void *base;         /* device address */
+    int64_t shape[4];   /* outermost first */
+    int64_t strides[4]; /* in elements, the last one 1 */
+    bool nan_padding;   /* what lies outside reads as NaN, else as zero */
+    bool round_tf32;    /* fp32 is rounded to tf32 when it is read; Triton 3.7 and newer */
     int32_t pixel_box_lower[2]; /* corners, for each spatial dimension */
     int32_t pixel_box_upper[2];
     uint32_t element_strides[4]; /* 1 to 8; 0 stands for 1 */

@@ -137,6 +137,7 @@ _UNPADDED: Final = (
     (5, 5, 8, "i64"), (6, 6, 2, "fp16"), (7, 7, 4, "fp32"), (8, 10, 4, "fp32"), (9, 8, 8, "fp64"),
     (10, 9, 2, "bf16"), (11, 11, 4, "fp32"), (12, 12, 4, "fp32"),
 )  # fmt: skip
+_HALF: Final = (6, 6, 2, "fp16")
 _FP4: Final = (14, 14, 1, "u8")
 _FLOAT_TYPES: Final = range(6, 13)
 _FP32: Final = 7
@@ -147,7 +148,8 @@ _MOST_SIZE: Final = 1 << 32
 _MOST_I32: Final = (1 << 31) - 1
 
 Element = tuple[int, int, int, str]
-_elements = st.sampled_from([*_UNPADDED, *[_FP4] * 3])
+# Those that kernels have most stand there more than once.
+_elements = st.sampled_from([*_UNPADDED, *[_HALF] * 2, *[_FP4] * 3])
 _booleans = st.booleans()
 
 
@@ -326,7 +328,9 @@ def _described(draw: st.DrawFn, text: str, meta: Mapping[str, Any], release: Rel
         more |= {"lower": draw(_corners(rank)), "upper": draw(_corners(rank))}
         strides = draw(_several(_integers(1, 8), rank))
         more["element_strides"] = strides if draw(_booleans) else None
-    return Descriptor(draw(_tensors(32)), fields["shape"], fields["strides"], **more)
+    # Triton hands the encoder an address as it is, where launchgen asks the driver for the GPU's.
+    base = Tensor(memory.DEVICE + draw(_integers(0, (memory.SIZE - 1) // 32)) * 32)
+    return Descriptor(base, fields["shape"], fields["strides"], **more)
 
 
 def _numbers(type_: str, release: Release) -> st.SearchStrategy[Any]:

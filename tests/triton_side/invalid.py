@@ -59,7 +59,7 @@ TILED: Final[tuple[tuple[str, Tiled], ...]] = (
     ("swizzle", replace(HALVES, swizzle=3, block=(8, 72))),
     ("swizzle", replace(HALVES, swizzle=7)),
     ("type", replace(HALVES, elem_type=16)),
-    ("rank", replace(HALVES, shape=(2, 64, 128))),
+    ("shape has 3 elements, not 2", replace(HALVES, shape=(2, 64, 128))),
 )
 PADDED: Final[tuple[tuple[str, Tiled], ...]] = (
     # For releases whose functions are told how to fill what lies outside.

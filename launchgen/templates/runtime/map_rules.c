@@ -62,8 +62,8 @@ static int lg_check_sizes(const char *who, const lg_map_plan *map)
     }
     if (is_fp4 && map->sizes[0] % 128 != 0)
         return lg_refuse(LG_ERROR_INVALID_VALUE,
-                         "%s: padded fp4 has %lld values in the last dimension, no multiple of 128",
-                         who, (long long)map->sizes[0]);
+                         "%s: shape[%d] is %lld values of padded fp4, no multiple of 128", who,
+                         map->rank - 1, (long long)map->sizes[0]);
     for (int i = 0; i < map->rank; i++) {
         if (map->element_strides[i] < 1 || map->element_strides[i] > 8)
             return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: element_strides[%d] is %u, not 1 to 8",
@@ -79,12 +79,18 @@ static int lg_check_sizes(const char *who, const lg_map_plan *map)
 static int lg_check_box(const char *who, const lg_map_plan *map)
 {
     static const uint32_t spans[] = {0, 32, 64, 128};
+    static const char *const words[] = {"channels of a pixel", "pixels of a column"};
     const int count = map->is_im2col ? 2 : map->rank;
     if (map->swizzle < 0 || map->swizzle > 3)
         return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: swizzle %d is not 0 to 3", who, map->swizzle);
     for (int i = 0; i < count; i++) {
         const uint32_t most = map->is_im2col && i == 1 ? 1024 : 256;
-        if (map->box[i] < 1 || map->box[i] > most)
+        const int is_wrong = map->box[i] < 1 || map->box[i] > most;
+        if (is_wrong && map->is_im2col)
+            return lg_refuse(LG_ERROR_INVALID_VALUE,
+                             "%s: block size[%d], the %s, is %u, not 1 to %u", who, 1 - i,
+                             words[i], map->box[i], most);
+        if (is_wrong)
             return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: block size[%d] is %u, not 1 to %u", who,
                              count - 1 - i, map->box[i], most);
     }
