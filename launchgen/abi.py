@@ -16,6 +16,7 @@ from msgspec import Struct
 from launchgen.diagnostics import Diagnostic, MetadataError, UnsupportedError
 from launchgen.metadata import LaunchMetadata, Scratch, Version
 from launchgen.notation import (
+    MOST_RANK,
     TENSOR_MAP,
     BytesType,
     Constant,
@@ -37,7 +38,6 @@ ADDRESS_BYTES: Final = 8
 """Of a device address, and its alignment."""
 # The map is 128 bytes; a kernel's slot is aligned to 64, whatever CUtensorMap's header says.
 _MAP_SIZE, _MAP_ALIGN = 128, 64
-_MOST_RANK: Final = 5
 
 
 class SlotRole(Enum):
@@ -332,9 +332,9 @@ def _check_descriptors(signature: Signature, metadata: LaunchMetadata, release: 
             _refuse(signature, leaf, problem, "tensordesc and tensordesc_im2col are two types")
         # An im2col entry holds pixels per column and channels per pixel instead of a box.
         rank = type_.rank if meta.is_im2col else len(meta.block_size)
-        if rank != type_.rank or rank > _MOST_RANK:
+        if rank != type_.rank or rank > MOST_RANK:
             problem = f"{type_} has rank {type_.rank}, its block_size in tensordesc_meta {rank}"
-            _refuse(signature, leaf, problem, f"a tensor map has at most rank {_MOST_RANK}")
+            _refuse(signature, leaf, problem, f"a tensor map has at most rank {MOST_RANK}")
 
 
 def _release_problem(

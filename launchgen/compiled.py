@@ -1,19 +1,19 @@
 """Extension modules compiled from generated source, kept by content between runs.
 
-What a folder of the cache is called after covers everything that the module is made from: the
-source, the compiler and its flags, the interpreter.  Folders appear by a rename, so that processes
-may compile the same at once and whoever comes later reuses the first one's.
+What a folder of the cache is called after covers what the module is made from: the source, the
+compiler and the flags that the environment adds, the interpreter.  Folders appear by a rename, so
+that processes may compile the same at once and whoever comes later reuses the first one's.
 """
 
 from __future__ import annotations
 
 import atexit
 import hashlib
+import os
 import shutil
 import sys
 import sysconfig
 import tempfile
-import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -22,11 +22,12 @@ from typing import Final
 from launchgen import toolchain
 from launchgen.caches import cache_folder, private_folder
 from launchgen.diagnostics import BuildError, Diagnostic
+from launchgen.locks import ForkableLock
 from launchgen.rendering import GeneratedFiles
 
 _FOLDER: Final = "modules"
 _FLAGS: Final = ("CC", "CPPFLAGS", "CFLAGS", "LDFLAGS")
-_lock: Final = threading.Lock()
+_lock: Final = ForkableLock()
 
 
 def compiled_module(files: GeneratedFiles, *, environment: Mapping[str, str]) -> Path:
@@ -53,8 +54,14 @@ def _base() -> Path:
 @cache
 def _temporary() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="launchgen-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(_remove, folder, os.getpid())
     return folder
+
+
+def _remove(folder: Path, owner: int) -> None:
+    # A forked child inherits what is to be done at the end, but the folder is its parent's.
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _key(files: GeneratedFiles, environment: Mapping[str, str]) -> str:
@@ -82,8 +89,9 @@ def _product(folder: Path) -> Path | None:
 
 
 def _compile(files: GeneratedFiles, folder: Path, environment: Mapping[str, str]) -> Path:
-    made = Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=folder.parent))
+    made = folder
     try:
+        made = Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=folder.parent))
         for file in files.files:
             (made / file.name).write_bytes(file.content)
         build = toolchain.plan_build(made, environment=environment, python=toolchain.this_python())
@@ -93,19 +101,27 @@ def _compile(files: GeneratedFiles, folder: Path, environment: Mapping[str, str]
                 problem = f"{job.command[0]} failed with status {done.returncode}\n{done.stdout}"
                 raise BuildError(Diagnostic(problem.rstrip()))
             job.output.rename(job.product)
-        try:
-            made.rename(folder)
-        except OSError:
-            # Another process was first: its folder is as good, and perhaps already in use.
-            if _product(folder) is None:
-                raise
+        _put(made, folder)
     except OSError as error:
         raise BuildError(
             Diagnostic(f"cannot compile in '{folder.parent}': {error.strerror or error}")
         ) from error
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        if made != folder:
+            shutil.rmtree(made, ignore_errors=True)
     product = _product(folder)
     if product is None:
         raise BuildError(Diagnostic(f"'{folder}' was removed while it was made"))
     return product
+
+
+def _put(made: Path, folder: Path) -> None:
+    """Let ``made`` appear as ``folder``, unless another process's has."""
+    try:
+        made.rename(folder)
+    except OSError:
+        # Another process was first: its folder is as good, and perhaps already in use. Without a
+        # module somebody cleaned up in it.
+        if _product(folder) is None:
+            shutil.rmtree(folder, ignore_errors=True)
+            made.rename(folder)

@@ -16,7 +16,7 @@ import msgspec.structs
 from launchgen.abi import Slot, slots
 from launchgen.artifacts import Convention
 from launchgen.metadata import LaunchMetadata, Scratch
-from launchgen.notation import Argument, DescriptorType, Signature, TupleType
+from launchgen.notation import Argument, Constant, DescriptorType, Signature, TupleType
 from launchgen.signature import parse
 from launchgen.sources import KernelSource, Variant
 from launchgen.targets import Target
@@ -76,6 +76,9 @@ def _parts(
     """Yield an argument as text: itself, or what stands for a descriptor."""
     if isinstance(argument.type, DescriptorType):
         yield from (f"{_free(slot, taken)}: {slot.type}" for slot in by_path[path])
+    elif isinstance(argument.type, Constant):
+        # Without a name a literal would be called after its place, which is another one now.
+        yield f"{name}: {msgspec.structs.replace(argument.type, declared=True)}"
     else:
         yield f"{name}: {_text(argument, path, by_path)}"
 

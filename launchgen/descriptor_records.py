@@ -28,10 +28,6 @@ class PlanDescriptor(Struct, frozen=True, kw_only=True):
     who: str
     """Begins the text of a refusal: ``copy: argument 0 'src' (tensordesc<fp16[64, 64]>)``."""
     type: PlanDescriptorType
-    copy: CIdentifier
-    """Name of the descriptor as the runtime keeps it."""
-    filled: CIdentifier
-    """Name of what the kernel takes besides: the map, sizes in 32 bits."""
     is_map: bool
     """Whether the kernel takes a tensor map; else base, sizes and strides one by one."""
     takes_nan: bool

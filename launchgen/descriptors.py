@@ -21,7 +21,9 @@ from launchgen.abi import (
 from launchgen.descriptor_records import PlanDescriptor, PlanDescriptorType
 from launchgen.diagnostics import Diagnostic, MetadataError, UnsupportedError
 from launchgen.metadata import LaunchMetadata
-from launchgen.naming import PREFIX_COPY, PREFIX_FILLED, CIdentifier
+from launchgen.naming import CIdentifier
+from launchgen.notation import MOST_RANK
+from launchgen.records import PlanParameter
 from launchgen.signature import DescriptorType, Leaf, Signature, leaf_label, leaves
 from launchgen.triton_json import TensorDescriptorMeta
 
@@ -33,7 +35,9 @@ Source: triton/backends/nvidia/driver.py, 3.6.0, ``TMA_DTYPE_DEVICE_TO_HOST``.
 _FLOAT32: Final = 7
 _FP4_PADDED: Final = 14
 _TYPES: Final = range(16)
-_MOST_RANK: Final = 5
+_INT: Final = range(2**31)
+_UINT32: Final = range(2**32)
+"""What C holds; whether a tensor map can be made with it is the runtime's to say."""
 _EXAMPLE_LAST, _EXAMPLE_OTHER = 64, 4
 """Sizes that any element may have; a whole tensor of them fits the example's buffers."""
 _WIDE: Final = 8
@@ -90,7 +94,6 @@ def _descriptor(source: _Source, *, name: str, index: int) -> PlanDescriptor:
     type_ = leaf.argument.type
     assert isinstance(type_, DescriptorType)
     label = leaf_label(signature, leaf.path)
-    variable = label.replace(".", "_")
     flags = descriptor_flags(metadata.triton_version)
     problem = _problem(type_, meta) if meta else None
     if problem is not None:
@@ -99,15 +102,13 @@ def _descriptor(source: _Source, *, name: str, index: int) -> PlanDescriptor:
     entry = meta or _NO_MAP
     is_map = meta is not None
     host_type = _HOST_TYPES.get(entry.elem_type, entry.elem_type)
-    box = (*reversed(entry.block_size), *(0,) * _MOST_RANK)[:_MOST_RANK]
+    box = (*reversed(entry.block_size), *(0,) * MOST_RANK)[:MOST_RANK]
     is_fp32 = not is_map or host_type == _FLOAT32
     kind = "im2col" if type_.im2col else "desc"
     return PlanDescriptor(
         index=index,
         who=f"{name}: argument {leaf.path[0]} '{label}' ({leaf.argument.declared})",
         type=_type(CIdentifier(f"{name}_{kind}_{type_.rank}"), type_),
-        copy=CIdentifier(f"{PREFIX_COPY}{variable}"),
-        filled=CIdentifier(f"{PREFIX_FILLED}{variable}"),
         is_map=is_map,
         # The encoder fills with NaN for any release; without a map it takes a flag.
         takes_nan=is_map or NAN_PADDING in flags,
@@ -141,6 +142,11 @@ def _problem(type_: DescriptorType, entry: TensorDescriptorMeta) -> str | None:
     size = type_.element.size
     if entry.elem_type not in _TYPES:
         return f"tensordesc_meta has element type {entry.elem_type} for {type_}, not 0 to 15"
+    if entry.swizzle not in _INT:
+        return f"tensordesc_meta has swizzle {entry.swizzle} for {type_}, not 0 to 3"
+    if not all(each in _UINT32 for each in entry.block_size):
+        sizes = ", ".join(map(str, entry.block_size))
+        return f"tensordesc_meta has block sizes {sizes} for {type_}, not 1 to 256"
     if entry.fp4_padded is not (entry.elem_type == _FP4_PADDED):
         return f"tensordesc_meta has element type {entry.elem_type} for {type_}; padded fp4 is 14"
     if entry.elem_size != size:
@@ -148,11 +154,12 @@ def _problem(type_: DescriptorType, entry: TensorDescriptorMeta) -> str | None:
     return None
 
 
-def place_of(descriptor: PlanDescriptor, slot: Slot, variable: CIdentifier) -> str:
-    """Return the C expression of a slot's bits; ``variable`` points to the descriptor."""
+def place_of(parameter: PlanParameter, slot: Slot) -> str:
+    """Return the C expression of the bits of a slot that a descriptor has."""
+    variable = parameter.slot
     match slot.role:
         case SlotRole.TENSOR_MAP:
-            return f"{descriptor.filled}.map"
+            return f"{parameter.filled}.map"
         case SlotRole.BASE:
             return f"{variable}->base"
         case SlotRole.STRIDE:
@@ -160,7 +167,7 @@ def place_of(descriptor: PlanDescriptor, slot: Slot, variable: CIdentifier) -> s
         case SlotRole.SHAPE if slot.size == _WIDE:
             return f"{variable}->shape[{slot.part}]"
         case SlotRole.SHAPE:
-            return f"{descriptor.filled}.shape[{slot.part}]"
+            return f"{parameter.filled}.shape[{slot.part}]"
         case SlotRole.FLAG:
             return f"{variable}->{FLAGS[slot.part]}"
         case SlotRole.ARGUMENT | SlotRole.GLOBAL_SCRATCH | SlotRole.PROFILE_SCRATCH:

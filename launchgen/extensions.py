@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
-import threading
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-_lock: Final = threading.Lock()
+from launchgen.locks import ForkableLock
+
+_lock: Final = ForkableLock()
 _loaded: Final[dict[Path, ModuleType]] = {}
 
 

@@ -188,7 +188,7 @@ def _check_origin(fields: TritonMetadata, machine: TritonTarget, target: Target)
                 hint="emit a launcher for a kernel of the same target",
             )
         )
-    if fields.instrumentation_mode == "gsan":
+    if is_sanitized(fields.instrumentation_mode or ""):
         raise UnsupportedError(
             Diagnostic(
                 "instrumentation_mode is 'gsan': Triton's sanitizer gives the kernel parameters "
@@ -376,3 +376,8 @@ def _capability(machine: TritonTarget) -> int | None:
         problem = f"target.arch is {shown}: no compute capability"
         raise MetadataError(Diagnostic(problem, hint="as in 90, for capability 9.0"))
     return machine.arch
+
+
+def is_sanitized(modes: str) -> bool:
+    """Return whether Triton's sanitizer is among the instrumentation modes: names and commas."""
+    return "gsan" in {mode.strip() for mode in modes.split(",")}

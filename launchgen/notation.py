@@ -25,6 +25,10 @@ DESCRIPTOR: Final = "tensordesc"
 DESCRIPTOR_IM2COL: Final = "tensordesc_im2col"
 
 
+MOST_RANK: Final = 5
+"""Dimensions of a tensor map."""
+
+
 class Hint(Enum):
     """A promise about an argument's value."""
 

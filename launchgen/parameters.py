@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 from launchgen.abi import Slot, is_hidden
 from launchgen.descriptor_records import PlanDescriptor
-from launchgen.naming import PREFIX_ARGUMENT, PREFIX_SLOT, CIdentifier, free_c_name
+from launchgen.naming import (
+    PREFIX_ARGUMENT,
+    PREFIX_COPY,
+    PREFIX_FILLED,
+    PREFIX_SLOT,
+    CIdentifier,
+    free_c_name,
+)
 from launchgen.records import PlanParameter
 from launchgen.scalars import Kind
 from launchgen.signature import (
@@ -90,6 +97,8 @@ def _parameter(
         is_memory=is_memory,
         is_by_address=is_memory or descriptor is not None,
         descriptor=descriptor,
+        copy=CIdentifier(f"{PREFIX_COPY}{public}"),
+        filled=CIdentifier(f"{PREFIX_FILLED}{public}"),
         size=slot.size if slot else 0,
         align=slot.align if slot else 0,
         rounds=bool(passing.round_c),

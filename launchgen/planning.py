@@ -128,7 +128,7 @@ def _plan(
     by_path = c_parameters(
         signature,
         kernel_slots,
-        own=tuple(p.name for p in public),
+        own=(*(p.name for p in public), *(each.type.struct for each in descriptors)),
         descriptors=described_tensors,
     )
     parameters = tuple(by_path.values())
@@ -252,7 +252,7 @@ def _plan_slots(
         elif parameter.descriptor is None:
             place, note = str(parameter.slot), parameter.note
         else:
-            place = place_of(parameter.descriptor, slot, parameter.slot)
+            place = place_of(parameter, slot)
             note = f"{slot.label}: {slot.type}"
         yield PlanSlot(
             place=place,

@@ -73,6 +73,10 @@ class PlanParameter(Struct, frozen=True, kw_only=True):
     is_by_address: bool
     """Those and descriptors, for which null is refused."""
     descriptor: PlanDescriptor | None
+    copy: CIdentifier
+    """Name of a descriptor as the runtime keeps it."""
+    filled: CIdentifier
+    """Name of what the kernel takes of a descriptor besides: the map, sizes in 32 bits."""
     size: int
     """Bytes of the slot; 0: it has none."""
     align: int

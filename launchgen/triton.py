@@ -11,24 +11,24 @@ Triton is imported only when something here is called.  ``LaunchgenDriver`` is a
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
 
+from launchgen.artifacts import LAUNCHER
 from launchgen.compiled import compiled_module
 from launchgen.diagnostics import Diagnostic, UnsupportedError
 from launchgen.extensions import load_extension
-from launchgen.metadata import Version
+from launchgen.locks import ForkableLock
+from launchgen.metadata import Version, is_sanitized
 from launchgen.triton_source import launcher_files
 
 FIRST, LAST = (3, 4), (3, 9)
 """Releases whose launcher objects are called alike, both included."""
 
-_MODULE: Final = "__triton_launcher"
 _CLASS: Final = "CudaLauncher"
-_lock: Final = threading.Lock()
+_lock: Final = ForkableLock()
 
 
 def install() -> None:
@@ -88,7 +88,7 @@ def make_launcher(
     """
     release = _version() if version is None else version
     files = launcher_files(src, metadata, release)
-    module = load_extension(compiled_module(files, environment=os.environ), name=_MODULE)
+    module = load_extension(compiled_module(files, environment=os.environ), name=LAUNCHER.module)
     scratch = (
         getattr(metadata, "global_scratch_size", 0) or 0,
         getattr(metadata, "global_scratch_align", 1) or 1,
@@ -176,8 +176,7 @@ def _swap(old: Any, new: Any) -> None:
 
 
 def _is_instrumented(metadata: Any) -> bool:
-    modes = getattr(metadata, "instrumentation_mode", "") or ""
-    return "gsan" in modes
+    return is_sanitized(getattr(metadata, "instrumentation_mode", "") or "")
 
 
 def _allocate_global(size: int, alignment: int, stream: int) -> Any:

@@ -13,12 +13,14 @@ from typing import Any, Final
 
 import msgspec
 
+from launchgen.argument_names import argument_names
 from launchgen.artifacts import ARTIFACTS, LAUNCHER
+from launchgen.diagnostics import Diagnostic, MetadataError
 from launchgen.metadata import Overrides, Version, launch_metadata
 from launchgen.naming import CIdentifier, is_identifier
 from launchgen.planning import make_plan
 from launchgen.rendering import GeneratedFiles, render
-from launchgen.signature import is_reserved, parse
+from launchgen.signature import parse
 from launchgen.sources import KernelSource, Variant
 from launchgen.targets import TARGETS
 from launchgen.triton_json import TensorDescriptorMeta, TritonMetadata
@@ -62,9 +64,17 @@ def _metadata(metadata: Any, version: Version) -> Any:
     raw = TritonMetadata(
         num_warps=1,
         triton_version=".".join(map(str, version)),
-        tensordesc_meta=tuple(msgspec.convert(meta, TensorDescriptorMeta) for meta in metas),
+        tensordesc_meta=tuple(map(_descriptor, metas)),
     )
     return launch_metadata(raw, Overrides(), target=_TARGET)
+
+
+def _descriptor(meta: object) -> TensorDescriptorMeta:
+    try:
+        return msgspec.convert(meta, TensorDescriptorMeta)
+    except msgspec.ValidationError as error:
+        problem = f"an entry of tensordesc_meta is {meta!r}: {error}"
+        raise MetadataError(Diagnostic(problem)) from error
 
 
 def signature_text(signature: Mapping[object, object]) -> str:
@@ -72,13 +82,9 @@ def signature_text(signature: Mapping[object, object]) -> str:
 
     An argument keeps its name where that is an identifier that the notation has no other use for.
     """
-    return ", ".join(f"{_argument_name(key)}{_type(type_)}" for key, type_ in signature.items())
-
-
-def _argument_name(key: object) -> str:
-    if not isinstance(key, str) or not is_identifier(key):
-        return ""
-    return f"{key}{'_' * is_reserved(key)}: "
+    names = argument_names([key if isinstance(key, str) else "" for key in signature])
+    named = zip(names, signature.values(), strict=True)
+    return ", ".join(f"{name}: {_type(type_)}" if name else _type(type_) for name, type_ in named)
 
 
 def _type(type_: object) -> str:

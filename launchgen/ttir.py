@@ -30,6 +30,7 @@ from launchgen.diagnostics import (
     UnsupportedError,
 )
 from launchgen.notation import (
+    MOST_RANK,
     Argument,
     DescriptorType,
     Hint,
@@ -254,7 +255,7 @@ def _descriptor_and_parts(
     rank = type_.rank
     if type_.im2col:
         # Its sizes are those of a block; the tensor's rank is the number of sizes that follow.
-        behind = itertools.islice(slots, at, at + _MOST_RANK)
+        behind = itertools.islice(slots, at, at + MOST_RANK)
         rank = sum(1 for _ in itertools.takewhile(lambda s: s.type == _spelled(4), behind))
         type_ = DescriptorType(type_.element, type_.sizes, f",input_rank={rank}", im2col=True)
     expected = [_spelled(4)] * rank + [_spelled(8)] * rank
@@ -265,9 +266,6 @@ def _descriptor_and_parts(
         span = slots[at - 1].span
         raise UnsupportedError(Diagnostic(problem, source=source, span=span, hint=hint))
     return type_, 2 * rank
-
-
-_MOST_RANK: Final = 5
 
 
 def _spelled(size: int) -> str:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from launchgen.diagnostics import InputError, MetadataError
 from launchgen.testing import Call
 from tests.launchers import FACES, Descriptor, Face, Host, Launcher, of_signature, other_host
 
@@ -520,3 +521,85 @@ def test_ptr2_an_exception_of_the_object_is_kept(host: Host) -> None:
     with pytest.raises(RuntimeError, match="mine"):
         host.call(Face.PYTHON, launcher, 1, None, [Raises()])
     assert host.driver.launches == ()
+
+
+class Shrinking:
+    """A list of sizes that one of them empties while it is read."""
+
+    base = BASE
+    strides: ClassVar[Any] = (800, 1)
+
+    def __init__(self) -> None:
+        sizes: list[Any] = []
+
+        class Size:
+            def __index__(self) -> int:
+                sizes.clear()
+                return 128
+
+        sizes += [Size(), Size()]
+        self.shape = sizes
+
+
+def test_a_list_that_becomes_shorter_while_it_is_read_is_refused(host: Host) -> None:
+    launcher = launcher_of("src: tensordesc<fp16[64, 32]>", TILED)
+    text = host.refusal(Face.PYTHON, launcher, 1, None, [Shrinking()])
+    assert "shape became shorter while it was read" in text
+
+
+class Unpadded(Bare):
+    @property
+    def padding(self) -> str:
+        raise RuntimeError("mine")
+
+
+class Endless(Bare):
+    class Sizes:
+        def __iter__(self) -> Any:
+            raise KeyError("mine")
+
+    shape: ClassVar[Any] = Sizes()
+
+
+@pytest.mark.parametrize(("given", "raises"), [(Unpadded(), RuntimeError), (Endless(), KeyError)])
+def test_ptr2_exceptions_of_other_attributes_are_kept_too(
+    host: Host, given: Any, raises: type[Exception]
+) -> None:
+    launcher = launcher_of("src: tensordesc<fp16[64, 32]>", TILED)
+    with pytest.raises(raises, match="mine"):
+        host.call(Face.PYTHON, launcher, 1, None, [given])
+    assert host.driver.launches == ()
+
+
+# --- names and numbers that reach C ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("face", FACES, ids=str)
+@pytest.mark.parametrize("metas", [(), (TILED, TILED)], ids=["parts", "maps"])
+def test_descriptors_whose_names_would_collide_have_names_of_their_own(
+    host: Host, face: Face, metas: tuple[dict[str, Any], ...]
+) -> None:
+    text = "a: (tensordesc<fp16[64, 32]>,), a_0: tensordesc<fp16[64, 32]>, k_desc_2: i32"
+    launcher = launcher_of(text, *metas)
+    other = dataclasses.replace(MATRIX, base=BASE + 0x100)
+    launch = host.launched(face, launcher, 1, None, [(MATRIX,), other, 7])
+    assert launch.values[-3] == struct.pack("<i", 7)
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"block_size": [-5, 32]}, "block sizes -5, 32"),
+        ({"block_size": [64, 99999999999]}, "block sizes 64, 99999999999"),
+        ({"swizzle": -1}, "swizzle -1"),
+        ({"swizzle": 10**30}, "swizzle"),
+        ({"elem_type": 99}, "element type 99"),
+        ({"elem_size": 4}, "4 bytes of an element"),
+        ({"fp4_padded": True}, "padded fp4 is 14"),
+    ],
+)
+def test_hostile_metadata_is_refused_before_it_becomes_c(
+    changed: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises((MetadataError, InputError), match=problem):
+        _ = launcher_of("src: tensordesc<fp16[64, 32]>", TILED | changed).plan

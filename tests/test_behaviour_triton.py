@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from launchgen.signature import parse
 from tests.launchers import Descriptor, Host
 from tests.test_behaviour_references import (
     LAUNCHES,
@@ -488,6 +489,39 @@ def test_shape3_a_descriptor_in_a_tuple_is_a_map(host: Host) -> None:
 
 
 DESCRIBED = Descriptor(0x1000, (128, 96), (800, 1))
+
+
+class Launching:
+    """A number of warps that launches with other metadata when it is read."""
+
+    def __init__(self, launch: Any) -> None:
+        self.launch = launch
+
+    def __index__(self) -> int:
+        launch, self.launch = self.launch, lambda: None
+        launch()
+        return 4
+
+
+def test_metadata_whose_numbers_launch_does_not_mix_with_what_they_launch(host: Host) -> None:
+    launcher = called("launcher", TEXT)
+    made, function = launcher_object(launcher), launcher.function(host)
+    eight = (8, 1, 0)
+
+    def launch(metadata: Any) -> None:
+        object_call(host, launcher, VALUES, made=made, metadata=metadata, function=function)
+
+    launch((Launching(lambda: launch(eight)), 1, 0))
+    launch(eight)
+    assert [each.block[0] for each in host.driver.launches] == [256, 128, 256]
+
+
+@pytest.mark.parametrize("text", ["*fp32, 1024", 'x: *fp32, "relu", None, n: i32', "1, 2.5"])
+def test_the_seeds_convention_takes_bare_literals(host: Host, text: str) -> None:
+    count = len(parse(text).arguments)
+    launcher = called("triton", text)
+    seed_call(host, launcher, (0x1000, *[7] * (count - 1)))
+    assert len(host.driver.launches) == 1
 
 
 # --- references -----------------------------------------------------------------------------------

@@ -66,6 +66,13 @@ def test_every_committed_source_compiles_without_a_warning(
     compiler.compile(source)
 
 
+@pytest.mark.parametrize("name", ["tuple/tuples_py.c", "triton/triton_py.c"])
+@pytest.mark.parametrize("level", ["-O2", "-O3"])
+def test_tuples_compile_without_a_warning_at_every_level(name: str, level: str) -> None:
+    """What a compiler cannot see of a function that it does not look into, it warns about."""
+    COMPILERS[0].compile(SNAPSHOTS / name, level)
+
+
 def _kernels() -> Iterator[object]:
     for kernel in ZOO:
         is_first = kernel.folder == "triton-3.6.0-sm90"

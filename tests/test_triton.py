@@ -7,6 +7,7 @@ import os
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -55,6 +56,8 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ({"x": "*fp32", "n": "i32"}, "x: *fp32, n: i32"),
         ({0: "*fp32", 1: "i32"}, "*fp32, i32"),
         ({"u8": "u8", "None_": "i32", "ä": "i1"}, "u8_: u8, None_: i32, i1"),
+        ({"u8": "u8", "u8_": "i32"}, None),
+        ({"é": "i32", "arg0": "i32"}, None),
         ({"t": ("i32",), "e": (), "d": ("*k*fp16", ("u1", "constexpr"))}, None),
         ({"d": "tensordesc<fp16[64, 64],L<a=[1, 2]>>"}, None),
     ],
@@ -79,6 +82,9 @@ def test_a_kernels_name_becomes_an_identifier(name: str, shown: str) -> None:
 def test_what_no_launcher_is_right_for_is_refused_by_name() -> None:
     with pytest.raises(SignatureError, match="i128"):
         launcher_files(kernel({"x": "i128"}), metadata(), (3, 6))
+    described = metadata(tensordesc_meta=[None])
+    with pytest.raises(MetadataError, match="an entry of tensordesc_meta is None"):
+        launcher_files(kernel({"d": "tensordesc<fp16[8]>"}), described, (3, 6))
     with pytest.raises(MetadataError, match="no tensor descriptors inside tuples"):
         launcher_files(kernel({"x": ("tensordesc<fp16[8]>",)}), metadata(), (3, 6))
 
@@ -220,6 +226,76 @@ def test_a_compiler_that_fails_is_quoted(caches: Path, tmp_path: Path) -> None:
     assert list(caches.iterdir()) == []
 
 
+def test_a_folder_that_has_lost_its_module_is_made_anew(caches: Path) -> None:
+    files = launcher_files(ADD, metadata(), (3, 6))
+    first = compiled.compiled_module(files, environment=os.environ)
+    first.unlink()
+    assert compiled.compiled_module(files, environment=os.environ) == first
+    assert first.is_file()
+
+
+def in_a_process(
+    command: list[str], environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=60, check=False
+    )
+
+
+_FORKED = """
+import os, sys, threading, time
+from types import SimpleNamespace
+from launchgen import compiled
+from launchgen.triton_source import launcher_files
+source = SimpleNamespace(signature={"x": "*fp32"}, name="forked")
+files = launcher_files(source, SimpleNamespace(), (3, 6))
+with compiled._lock:
+    child = os.fork()
+    if child == 0:
+        compiled.compiled_module(files, environment=os.environ)
+        os._exit(7)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_forked_child_does_not_wait_for_its_parents_threads() -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-W", "ignore", "-c", _FORKED]
+    done = in_a_process(command, environment)
+    assert (done.stdout, done.returncode) == ("7\n", 0), done.stderr
+
+
+_TEMPORARY = """
+import os, sys
+from launchgen import compiled
+compiled.cache_folder = lambda: None
+folder = compiled._base()
+if os.fork() == 0:
+    sys.exit(0)
+os.wait()
+print(folder.is_dir())
+"""
+
+
+def test_a_forked_child_leaves_its_parents_folder() -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", _TEMPORARY]
+    done = in_a_process(command, environment)
+    assert (done.stdout, done.returncode) == ("True\n", 0), done.stderr
+
+
+def test_a_disk_that_is_full_is_an_error_in_words(
+    caches: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    files = launcher_files(ADD, metadata(), (3, 6))
+    with pytest.raises(BuildError, match=r"cannot compile in .*: No space left on device"):
+        compiled.compiled_module(files, environment=os.environ)
+
+
 # --- install --------------------------------------------------------------------------------------
 
 
@@ -289,8 +365,11 @@ def test_install_replaces_the_class_and_uninstall_restores_it(triton: Any, host:
 
 def test_instrumented_kernels_keep_tritons_launcher(triton: Any) -> None:
     launchgen.triton.install()
-    made = triton.backend.CudaLauncher(ADD, metadata(instrumentation_mode="gsan"))
-    assert type(made) is Original
+    for modes in ("gsan", "consan,gsan", "gsan, fpsan"):
+        made = triton.backend.CudaLauncher(ADD, metadata(instrumentation_mode=modes))
+        assert type(made) is Original
+    plain = triton.backend.CudaLauncher(ADD, metadata(instrumentation_mode="consan"))
+    assert type(plain) is not Original
 
 
 @pytest.mark.parametrize("version", ["3.3.1", "3.10.0", "4.0.0"])

@@ -863,7 +863,8 @@ static void lg_make_call(lg_call *call, const lg_kernel *model, const lg_request
     call->kernel = *model;
     call->kernel.variants = &call->variant;
     call->variant = *model->variants;
-    call->variant.threads = 32 * request->num_warps;
+    /* The model has one warp. */
+    call->variant.threads = model->variants->threads * request->num_warps;
     call->variant.shared = request->shared;
     call->variant.grid_counts_clusters = 1;
     call->variant.attributes = call->attributes;
@@ -1041,8 +1042,8 @@ static int lg_complain(PyObject *type, const char *kernel, const lg_argument *ar
 }
 
 #define LG_WRONG_KIND(kernel, argument, expected, given)                                       \
-    lg_complain(PyExc_TypeError, kernel, argument, "expected " expected                         \
-                ", got %.200R of type %s", given, Py_TYPE(given)->tp_name)
+    ((void)lg_complain(PyExc_TypeError, kernel, argument, "expected " expected                  \
+                       ", got %.200R of type %s", given, Py_TYPE(given)->tp_name), -1)
 
 LG_COLD
 static PyObject *lg_take_exception(void)
@@ -1525,9 +1526,11 @@ static int lg_unpack(const char *kernel, const lg_argument *argument, PyObject *
 {
     if (!PyTuple_Check(object))
         return LG_WRONG_KIND(kernel, argument, "a tuple", object);
-    if (PyTuple_GET_SIZE(object) != count)
-        return lg_complain(PyExc_TypeError, kernel, argument, "expected %zd elements, got %zd",
-                           count, PyTuple_GET_SIZE(object));
+    if (PyTuple_GET_SIZE(object) != count) {
+        (void)lg_complain(PyExc_TypeError, kernel, argument, "expected %zd elements, got %zd",
+                          count, PyTuple_GET_SIZE(object));
+        return -1; /* which the compiler cannot see of a call that it does not look into */
+    }
     for (Py_ssize_t i = 0; i < count; i++)
         elements[i] = PyTuple_GET_ITEM(object, i);
     return 0;

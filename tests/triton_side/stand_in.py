@@ -172,5 +172,5 @@ def fill(utils: Any, map_: Map, release: Release) -> Any:
         host = HostMap()
         utils.fill_tma_descriptor(host.address, *common)
         return host
-    tiled = utils.fill_tma_descriptor_tiled if release.nested else utils.fill_tma_descriptor
+    tiled = utils.fill_tma_descriptor_tiled if release.rounding else utils.fill_tma_descriptor
     return tiled(*common, int(padding))

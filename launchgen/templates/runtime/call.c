@@ -35,7 +35,8 @@ static void lg_make_call(lg_call *call, const lg_kernel *model, const lg_request
     call->kernel = *model;
     call->kernel.variants = &call->variant;
     call->variant = *model->variants;
-    call->variant.threads = 32 * request->num_warps;
+    /* The model has one warp. */
+    call->variant.threads = model->variants->threads * request->num_warps;
     call->variant.shared = request->shared;
     call->variant.grid_counts_clusters = 1;
     call->variant.attributes = call->attributes;

@@ -26,5 +26,5 @@ static int lg_complain(PyObject *type, const char *kernel, const lg_argument *ar
 }
 
 #define LG_WRONG_KIND(kernel, argument, expected, given)                                       \
-    lg_complain(PyExc_TypeError, kernel, argument, "expected " expected                         \
-                ", got %.200R of type %s", given, Py_TYPE(given)->tp_name)
+    ((void)lg_complain(PyExc_TypeError, kernel, argument, "expected " expected                  \
+                       ", got %.200R of type %s", given, Py_TYPE(given)->tp_name), -1)

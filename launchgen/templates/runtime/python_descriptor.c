@@ -17,13 +17,14 @@ static int lg_ints_from_attribute(const char *kernel, const lg_argument *argumen
 /* Releases add attributes that older descriptors lack: NULL without an exception is such a one. */
 static PyObject *lg_optional_attribute(PyObject *object, PyObject *name)
 {
-#if PY_VERSION_HEX >= 0x030D0000
     PyObject *found = NULL;
+#if PY_VERSION_HEX >= 0x030D0000
     (void)PyObject_GetOptionalAttr(object, name, &found);
-    return found;
 #else
-    return PyObject_HasAttr(object, name) ? PyObject_GetAttr(object, name) : NULL;
+    /* Its name before it was public; PyObject_HasAttr would swallow the object's own exceptions. */
+    (void)_PyObject_LookupAttr(object, name, &found);
 #endif
+    return found;
 }
 
 static int lg_flags_from_object(PyObject *module, const char *kernel, const lg_argument *argument,

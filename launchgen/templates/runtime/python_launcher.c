@@ -16,39 +16,37 @@ typedef struct lg_launcher {
     lg_call call;
 } lg_launcher;
 
-static int lg_prepare_call(const lg_launcher *self, const lg_kernel *model, PyObject *described,
-                          int knows_oversized, lg_call *call)
+static int lg_describe_call(const lg_launcher *self, const lg_kernel *model, PyObject *described,
+                            int knows_oversized, lg_request *request)
 {
-    lg_request request;
-    memset(&request, 0, sizeof request);
-    request.cooperative = self->cooperative;
-    request.pdl = self->pdl;
-    if (lg_request_from_object(model->name, described, knows_oversized, &request) != 0)
-        return -1;
-    lg_make_call(call, model, &request);
-    return 0;
+    memset(request, 0, sizeof *request);
+    request->cooperative = self->cooperative;
+    request->pdl = self->pdl;
+    return lg_request_from_object(model->name, described, knows_oversized, request);
 }
 
 /* The call as the metadata describes it: the one that is kept, or one made in `other`. */
 static const lg_call *lg_need_call(lg_launcher *self, const lg_kernel *model, PyObject *described,
                                    int knows_oversized, lg_call *other)
 {
+    lg_request request;
     PyObject *known = __atomic_load_n(&self->described, __ATOMIC_ACQUIRE);
-    if (LG_UNLIKELY(known == NULL)) {
-        int status = 0;
-        LG_BEGIN_LOCKED((PyObject *)self)
-        if (self->described == NULL)
-            status = lg_prepare_call(self, model, described, knows_oversized, &self->call);
-        if (status == 0 && self->described == NULL)
-            __atomic_store_n(&self->described, Py_NewRef(described), __ATOMIC_RELEASE);
-        known = self->described;
-        LG_END_LOCKED();
-        if (status != 0)
-            return NULL;
-    }
     if (known == described)
         return &self->call;
-    return lg_prepare_call(self, model, described, knows_oversized, other) == 0 ? other : NULL;
+    /* Numbers may run code of their own, which may launch: only what comes after them is locked. */
+    if (lg_describe_call(self, model, described, knows_oversized, &request) != 0)
+        return NULL;
+    LG_BEGIN_LOCKED((PyObject *)self)
+    if (self->described == NULL) {
+        lg_make_call(&self->call, model, &request);
+        __atomic_store_n(&self->described, Py_NewRef(described), __ATOMIC_RELEASE);
+    }
+    known = self->described;
+    LG_END_LOCKED();
+    if (known == described)
+        return &self->call;
+    lg_make_call(other, model, &request);
+    return other;
 }
 
 LG_COLD
