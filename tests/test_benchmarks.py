@@ -13,6 +13,8 @@ import pytest
 
 from launchgen.testing import RecordingDriver, read_log
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 

@@ -215,7 +215,7 @@ RULES = [
     (tiled(size=4, type=INT32, padding=1), "padding with NaN takes a type of float, not number 3"),
     (
         tiled(size=1, type=FP4, block=[64, 128], shape=[128, 96], strides=[832, 1]),
-        "padded fp4 has 96 values in the last dimension, no multiple of 128",
+        "shape[1] is 96 values of padded fp4, no multiple of 128",
     ),
     (
         tiled(size=1, type=FP4, block=[64, 64], shape=[128, 128], strides=[832, 1]),
@@ -275,8 +275,16 @@ def of_im2col(index: int, value: object) -> tuple[Any, ...]:
 
 IM2COL_RULES = [
     (of_im2col(4, [128]), ValueError, "block_size has 1 elements, not 2"),
-    (of_im2col(4, [1025, 64]), ValueError, "block size[0] is 1025, not 1 to 1024"),
-    (of_im2col(4, [128, 257]), ValueError, "block size[1] is 257, not 1 to 256"),
+    (
+        of_im2col(4, [1025, 64]),
+        ValueError,
+        "[0], the pixels of a column, is 1025, not 1 to 1024",
+    ),
+    (
+        of_im2col(4, [128, 257]),
+        ValueError,
+        "[1], the channels of a pixel, is 257, not 1 to 256",
+    ),
     (of_im2col(5, [8, 64]), ValueError, "it has 2 elements; a tensor map has a rank of 3 to 5"),
     (of_im2col(5, [8] * 6), ValueError, "it has 6 elements; a tensor map has a rank of 3 to 5"),
     (of_im2col(6, [64, 1]), ValueError, "strides has 2 elements, not 4"),

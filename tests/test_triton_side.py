@@ -67,6 +67,7 @@ def maps_of(release: Release) -> tuple[Map, ...]:
 # ---- what is asked -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @by_release
 def test_the_signatures_have_every_type(release: Release) -> None:
     cases = cases_of(release)
@@ -76,6 +77,7 @@ def test_the_signatures_have_every_type(release: Release) -> None:
     assert len({case.types for case in cases}) == SIGNATURES
 
 
+@pytest.mark.slow
 @by_release
 def test_the_signatures_have_every_shape(release: Release) -> None:
     cases = cases_of(release)
@@ -93,6 +95,7 @@ def test_the_signatures_have_every_shape(release: Release) -> None:
     assert {meta.get("is_im2col", False) for meta in metas} == {False, release.nested}
 
 
+@pytest.mark.slow
 @by_release
 def test_the_launches_have_every_attribute(release: Release) -> None:
     cases = cases_of(release)
@@ -107,6 +110,7 @@ def test_the_launches_have_every_attribute(release: Release) -> None:
     assert {call.on_stream for call in calls} == {call.hooks for call in calls} == {False, True}
 
 
+@pytest.mark.slow
 @by_release
 def test_launchgen_lays_parameters_out_as_the_cases_do(release: Release, tmp_path: Path) -> None:
     """Sizes are worked out twice, apart from each other."""

@@ -967,7 +967,8 @@ static int lg_try_map(const lg_map_plan *map, lg_tensor_map *made)
 
 /* The encoder wants a current context: a thread without one gets the one that a launch on `stream`
  * would bring. */
-static int lg_encode_map(const char *who, const lg_map_plan *map, void *stream, lg_tensor_map *made)
+static int lg_encode_map(const char *kernel, const char *who, const lg_map_plan *map,
+                         void *stream, lg_tensor_map *made)
 {
     const int lacks = map->is_im2col ? lg_cuda.map_im2col == NULL : lg_cuda.map_tiled == NULL;
     void *context = NULL;
@@ -976,7 +977,7 @@ static int lg_encode_map(const char *who, const lg_map_plan *map, void *stream, 
                          "%s: the driver is older than CUDA 12 and encodes no tensor maps", who);
     int status = lg_try_map(map, made);
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
-        status = lg_need_context(who, stream, &context);
+        status = lg_need_context(kernel, stream, &context);
         if (status != LG_SUCCESS)
             return status;
         status = lg_try_map(map, made);
@@ -2017,7 +2018,7 @@ static int lg_fill(const char *who, const lg_map_plan *map, lg_tensor_map *made)
     int status = lg_check_map(who, map);
     if (status == LG_SUCCESS)
         status = lg_need_driver(who);
-    return status == LG_SUCCESS ? lg_encode_map(who, map, NULL, made) : status;
+    return status == LG_SUCCESS ? lg_encode_map(who, who, map, NULL, made) : status;
 }
 
 /* Returns the map as an object, or writes it to `target` where that is given. */

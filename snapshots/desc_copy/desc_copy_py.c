@@ -1094,9 +1094,11 @@ typedef struct lg_descriptor {
     uint8_t round_tf32;
 } lg_descriptor;
 
-/* How the kernel takes a descriptor. `who` begins the text of a refusal. All that follows
- * `double_fp4` is for a tensor map, in the encoder's numbers, the box innermost first. */
+/* How the kernel takes a descriptor. `who` begins the text of what is wrong with it, `kernel` that
+ * of everything else. All that follows `double_fp4` is for a tensor map, in the encoder's numbers,
+ * the box innermost first. */
 typedef struct lg_form {
+    const char *kernel;
     const char *who;
     int rank;
     int takes_nan;
@@ -1334,7 +1336,8 @@ static int lg_try_map(const lg_map_plan *map, lg_tensor_map *made)
 
 /* The encoder wants a current context: a thread without one gets the one that a launch on `stream`
  * would bring. */
-static int lg_encode_map(const char *who, const lg_map_plan *map, void *stream, lg_tensor_map *made)
+static int lg_encode_map(const char *kernel, const char *who, const lg_map_plan *map,
+                         void *stream, lg_tensor_map *made)
 {
     const int lacks = map->is_im2col ? lg_cuda.map_im2col == NULL : lg_cuda.map_tiled == NULL;
     void *context = NULL;
@@ -1343,7 +1346,7 @@ static int lg_encode_map(const char *who, const lg_map_plan *map, void *stream, 
                          "%s: the driver is older than CUDA 12 and encodes no tensor maps", who);
     int status = lg_try_map(map, made);
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
-        status = lg_need_context(who, stream, &context);
+        status = lg_need_context(kernel, stream, &context);
         if (status != LG_SUCCESS)
             return status;
         status = lg_try_map(map, made);
@@ -1426,9 +1429,9 @@ static int lg_fill_map(const lg_form *form, const lg_descriptor *given, void *st
         status = lg_check_map(form->who, &map);
     }
     if (status == LG_SUCCESS)
-        status = lg_need_driver(form->who);
+        status = lg_need_driver(form->kernel);
     if (status == LG_SUCCESS)
-        status = lg_encode_map(form->who, &map, stream, &filled->map);
+        status = lg_encode_map(form->kernel, form->who, &map, stream, &filled->map);
     if (status != LG_SUCCESS)
         return status;
     filled->given = *given;
@@ -2797,6 +2800,7 @@ static lg_state lg_state_desc_copy = {NULL, NULL, lg_libraries_desc_copy,
 /* How the kernel takes its tensor descriptors. */
 static const lg_form lg_forms_desc_copy[] = {
     {
+        "desc_copy",
         "desc_copy: argument 0 'src' (tensordesc<fp16[64, 64]>)",
         2, /* rank */
         1, /* pads with NaN where asked to */
@@ -2816,6 +2820,7 @@ static const lg_form lg_forms_desc_copy[] = {
         },
     },
     {
+        "desc_copy",
         "desc_copy: argument 1 'dst' (tensordesc<fp16[64, 64]>)",
         2, /* rank */
         1, /* pads with NaN where asked to */

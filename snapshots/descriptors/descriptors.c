@@ -824,9 +824,11 @@ typedef struct lg_descriptor {
     uint8_t round_tf32;
 } lg_descriptor;
 
-/* How the kernel takes a descriptor. `who` begins the text of a refusal. All that follows
- * `double_fp4` is for a tensor map, in the encoder's numbers, the box innermost first. */
+/* How the kernel takes a descriptor. `who` begins the text of what is wrong with it, `kernel` that
+ * of everything else. All that follows `double_fp4` is for a tensor map, in the encoder's numbers,
+ * the box innermost first. */
 typedef struct lg_form {
+    const char *kernel;
     const char *who;
     int rank;
     int takes_nan;
@@ -949,6 +951,7 @@ static const lg_kernel lg_kernel_descriptors = {
 /* How the kernel takes its tensor descriptors. */
 static const lg_form lg_forms_descriptors[] = {
     {
+        "descriptors",
         "descriptors: argument 0 'pair.0' (tensordesc<fp32[8, 16]>)",
         2, /* rank */
         1, /* pads with NaN where asked to */
@@ -968,6 +971,7 @@ static const lg_form lg_forms_descriptors[] = {
         },
     },
     {
+        "descriptors",
         "descriptors: argument 0 'pair.1' (tensordesc<i8[32]>)",
         1, /* rank */
         1, /* pads with NaN where asked to */
@@ -987,6 +991,7 @@ static const lg_form lg_forms_descriptors[] = {
         },
     },
     {
+        "descriptors",
         "descriptors: argument 1 'x' (tensordesc_im2col<fp16[256, 64],input_rank=4>)",
         4, /* rank */
         1, /* pads with NaN where asked to */

@@ -11,9 +11,11 @@ typedef struct lg_descriptor {
     uint8_t round_tf32;
 } lg_descriptor;
 
-/* How the kernel takes a descriptor. `who` begins the text of a refusal. All that follows
- * `double_fp4` is for a tensor map, in the encoder's numbers, the box innermost first. */
+/* How the kernel takes a descriptor. `who` begins the text of what is wrong with it, `kernel` that
+ * of everything else. All that follows `double_fp4` is for a tensor map, in the encoder's numbers,
+ * the box innermost first. */
 typedef struct lg_form {
+    const char *kernel;
     const char *who;
     int rank;
     int takes_nan;

@@ -55,7 +55,8 @@ static int lg_try_map(const lg_map_plan *map, lg_tensor_map *made)
 
 /* The encoder wants a current context: a thread without one gets the one that a launch on `stream`
  * would bring. */
-static int lg_encode_map(const char *who, const lg_map_plan *map, void *stream, lg_tensor_map *made)
+static int lg_encode_map(const char *kernel, const char *who, const lg_map_plan *map,
+                         void *stream, lg_tensor_map *made)
 {
     const int lacks = map->is_im2col ? lg_cuda.map_im2col == NULL : lg_cuda.map_tiled == NULL;
     void *context = NULL;
@@ -64,7 +65,7 @@ static int lg_encode_map(const char *who, const lg_map_plan *map, void *stream, 
                          "%s: the driver is older than CUDA 12 and encodes no tensor maps", who);
     int status = lg_try_map(map, made);
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
-        status = lg_need_context(who, stream, &context);
+        status = lg_need_context(kernel, stream, &context);
         if (status != LG_SUCCESS)
             return status;
         status = lg_try_map(map, made);

@@ -70,9 +70,9 @@ static int lg_fill_map(const lg_form *form, const lg_descriptor *given, void *st
         status = lg_check_map(form->who, &map);
     }
     if (status == LG_SUCCESS)
-        status = lg_need_driver(form->who);
+        status = lg_need_driver(form->kernel);
     if (status == LG_SUCCESS)
-        status = lg_encode_map(form->who, &map, stream, &filled->map);
+        status = lg_encode_map(form->kernel, form->who, &map, stream, &filled->map);
     if (status != LG_SUCCESS)
         return status;
     filled->given = *given;

@@ -134,7 +134,7 @@ static int lg_fill(const char *who, const lg_map_plan *map, lg_tensor_map *made)
     int status = lg_check_map(who, map);
     if (status == LG_SUCCESS)
         status = lg_need_driver(who);
-    return status == LG_SUCCESS ? lg_encode_map(who, map, NULL, made) : status;
+    return status == LG_SUCCESS ? lg_encode_map(who, who, map, NULL, made) : status;
 }
 
 /* Returns the map as an object, or writes it to `target` where that is given. */
