@@ -25,10 +25,28 @@ class Convention(NamedTuple):
     and brings scratch memory, in arguments that ``head`` does not count."""
     is_public: bool = True
     """Whether the command line offers it."""
+    fragments: tuple[str, ...] = ()
+    """The runtime's fragments that take such a call."""
+    scratch_fragments: tuple[str, ...] = ()
+    """Those besides for a kernel with hidden slots, whose values come with a call."""
+
+    @property
+    def brings_metadata(self) -> bool:
+        """Whether a call brings the kernel's function and metadata, which its own do not."""
+        return self.head > 0
 
 
 DIRECT: Final = Convention(
-    name="direct", summary="launch(grid, stream, *arguments)", module="{name}"
+    name="direct",
+    summary="launch(grid, stream, *arguments)",
+    module="{name}",
+    fragments=(
+        "python_gather",
+        "python_grid",
+        "python_stream",
+        "python_allocator",
+        "python_exec",
+    ),
 )
 TRITON: Final = Convention(
     name="triton",
@@ -36,6 +54,8 @@ TRITON: Final = Convention(
     module="__triton_launcher",
     head=11,
     is_unwrapped=True,
+    fragments=("python_call",),
+    scratch_fragments=("python_pointer",),
 )
 LAUNCHER: Final = Convention(
     name="launcher",
@@ -43,6 +63,8 @@ LAUNCHER: Final = Convention(
     module="__triton_launcher",
     head=9,
     is_public=False,
+    fragments=("python_launcher",),
+    scratch_fragments=("python_launcher_scratch",),
 )
 
 CONVENTIONS: Final[Mapping[str, Convention]] = MappingProxyType(

@@ -69,7 +69,7 @@ def emit(ctx: click.Context, /, **_: object) -> int:
 
     from launchgen import caches, emission, rendering, template_cache  # noqa: PLC0415
 
-    plan, inputs = emission.plan_launcher(ctx, given, artifacts)
+    plan, inputs = emission.plan_launcher(ctx, given, artifacts, note=_note)
     folder = caches.cache_folder()
     cache = None if folder is None else template_cache.compiled_templates(folder)
     files = rendering.render(
@@ -105,8 +105,12 @@ def _deliver(files: GeneratedFiles, out: str, given: Emit, *, inputs: tuple[str,
         depfile = writer.Depfile(given.depfile, content, inputs)
     report = writer.write(files, out, force=given.force, depfile=depfile, inputs=inputs)
     for name in report.stale:
-        click.echo(f"note: {name} in {out} is no output any more", err=True)
+        _note(f"{name} in {out} is no output any more")
     return 0
+
+
+def _note(text: str) -> None:
+    click.echo(f"note: {text}", err=True)
 
 
 def _refuse_contradictions(given: Emit) -> None:
@@ -151,7 +155,7 @@ def inspect(file: str, signature: str | None, entry: str | None, as_json: bool, 
         target=TARGETS[target],
     )
     for note in found.notes:
-        click.echo(f"note: {note}", err=True)
+        _note(note)
     if as_json:
         click.echo(reports.inspection_json(found))
     else:
@@ -215,7 +219,7 @@ def bench(ctx: click.Context, /, **_: object) -> int:
         ),
     )
     for note in found.notes:
-        click.echo(f"note: {note}", err=True)
+        _note(note)
     if given.as_json:
         click.echo(bench_reports.benchmark_json(found))
     else:

@@ -23,9 +23,16 @@ T = TypeVar("T")
 
 
 def plan_launcher(
-    ctx: click.Context, given: Emit, artifacts: tuple[Artifact, ...]
+    ctx: click.Context,
+    given: Emit,
+    artifacts: tuple[Artifact, ...],
+    *,
+    note: Callable[[str], None],
 ) -> tuple[LaunchPlan | UtilsPlan, tuple[str, ...]]:
-    """Decide everything about the launcher; return what was read for it as well."""
+    """Decide everything about the launcher; return what was read for it as well.
+
+    ``note`` is told what the user should know of what was read, also where it is then refused.
+    """
     if not any(row.needs_kernel for row in artifacts):
         refusals.refuse_kernel(about_kernel(ctx))
         return _kernel_less_plan(ctx, given, artifacts), ()
@@ -41,8 +48,8 @@ def plan_launcher(
         overrides=_overrides(given),
         target=target,
     )
-    for note in kernel.notes:
-        click.echo(f"note: {note}", err=True)
+    for text in kernel.notes:
+        note(text)
     convention = CONVENTIONS[given.convention]
     refusals.refuse_unfit(kernel, artifacts, convention=convention)
     plan = planning.make_plan(

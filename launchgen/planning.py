@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Final
 
 import msgspec.structs
 
 from launchgen.abi import Slot, slot_text
-from launchgen.artifacts import DIRECT, LAUNCHER, TRITON, Convention
+from launchgen.artifacts import DIRECT, Convention
 from launchgen.calling import as_called
 from launchgen.conventions import called_source
 from launchgen.descriptor_records import PlanDescriptor
@@ -48,28 +47,6 @@ from launchgen.variants import (
 
 _SCRATCH_CHECK: Final = ("scratch",)
 _CORE: Final = ("prologue", "error", "kernel", "context", "place", "launch")
-_CALLED: Final = MappingProxyType(
-    {
-        DIRECT.name: (
-            "python_gather",
-            "python_grid",
-            "python_stream",
-            "python_allocator",
-            "python_exec",
-        ),
-        TRITON.name: ("python_call",),
-        LAUNCHER.name: ("python_launcher",),
-    }
-)
-"""Fragments of the Python launcher by how it is called."""
-_CALLED_SCRATCH: Final = MappingProxyType(
-    {
-        DIRECT.name: (),
-        TRITON.name: ("python_pointer",),
-        LAUNCHER.name: ("python_launcher_scratch",),
-    }
-)
-"""What it needs besides for hidden slots, whose values come with a call."""
 
 
 def make_plan(  # noqa: PLR0913 - one for each option that is a decision of the whole
@@ -144,7 +121,7 @@ def _plan(
     unhinted = unhinted_pointers(signature)
     example = tuple(example_call(own, scratch, parameters))
     example_x, example_y, example_z = example_grid(described)
-    has_call = convention is not DIRECT
+    has_call = convention.brings_metadata
     loading = _loading_fragments(variants, target, has_image=has_image, has_call=has_call)
     core = (
         *_core_fragments(signature, target, has_hints=has_hints),
@@ -197,8 +174,8 @@ def _plan(
         python_fragments=resolve(
             (
                 *core,
-                *_CALLED[convention.name],
-                *(_CALLED_SCRATCH[convention.name] if null_slots else ()),
+                *convention.fragments,
+                *(convention.scratch_fragments if null_slots else ()),
                 *_python_fragments(signature, parameters, python),
             )
         ),

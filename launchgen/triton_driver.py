@@ -80,14 +80,17 @@ def make_driver_class(launcher_class: Callable[..., Any]) -> type:
 
         @staticmethod
         def is_active() -> bool:
-            """Return whether there is a GPU that it can use."""
+            """Return whether there is a GPU that it can use.
+
+            Raises BuildError where its calls cannot be compiled.
+            """
             if _has_torch():
                 import torch  # noqa: PLC0415
 
                 return bool(torch.cuda.is_available() and torch.version.hip is None)
             try:
                 load_utils().get_current_device()
-            except Exception:
+            except RuntimeError:  # as the driver's failures are; no compiler is another matter
                 return False
             return True
 

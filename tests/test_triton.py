@@ -19,7 +19,13 @@ import pytest
 
 import launchgen.triton
 from launchgen import compiled, triton_driver
-from launchgen.diagnostics import BuildError, MetadataError, SignatureError, UnsupportedError
+from launchgen.diagnostics import (
+    BuildError,
+    Diagnostic,
+    MetadataError,
+    SignatureError,
+    UnsupportedError,
+)
 from launchgen.triton_driver import c_type_of
 from launchgen.triton_source import launcher_files, signature_text
 from tests.launchers import Descriptor, Host
@@ -457,9 +463,9 @@ class Torchless:
         raise AssertionError("there is no PyTorch")
 
 
-def test_the_driver_works_without_pytorch(
-    triton: Any, host: Host, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def torchless(triton: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[type]:
+    """The driver's class where Triton is there and PyTorch is not."""
     stand_ins: dict[str, tuple[str, Any]] = {
         "triton.backends.driver": ("GPUDriver", Torchless),
         "triton.backends.compiler": ("GPUTarget", lambda *words: words),
@@ -470,7 +476,12 @@ def test_the_driver_works_without_pytorch(
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(triton_driver, "_has_torch", lambda: False)
     launchgen.triton._driver_class.cache_clear()
-    driver = launchgen.triton.LaunchgenDriver()
+    yield launchgen.triton.LaunchgenDriver
+    launchgen.triton._driver_class.cache_clear()
+
+
+def test_the_driver_works_without_pytorch(triton: Any, torchless: Any, host: Host) -> None:
+    driver = torchless()
     assert driver.is_active()
     assert driver.get_current_device() == 0
     assert driver.get_current_target() == ("cuda", 90, 32)
@@ -482,7 +493,23 @@ def test_the_driver_works_without_pytorch(
     assert len(launch(host, launcher, [8, 4, 1, 4, *[8] * hidden], VALUES)) == 4 + hidden
     with pytest.raises(UnsupportedError, match="sanitizer"):
         driver.launcher_cls(ADD, metadata(instrumentation_mode="gsan"))
-    launchgen.triton._driver_class.cache_clear()
+
+
+def test_a_driver_that_fails_is_not_active(torchless: Any, host: Host) -> None:
+    assert torchless.is_active()
+    host.driver.fail("cuCtxGetDevice", 100, times=None)
+    assert not torchless.is_active()
+
+
+def test_a_compiler_that_fails_does_not_pass_for_a_machine_without_a_gpu(
+    torchless: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing() -> None:
+        raise BuildError(Diagnostic("no compiler"))
+
+    monkeypatch.setattr(triton_driver, "load_utils", failing)
+    with pytest.raises(BuildError, match="no compiler"):
+        torchless.is_active()
 
 
 def test_other_names_are_not_there() -> None:

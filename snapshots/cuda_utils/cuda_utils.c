@@ -1023,6 +1023,17 @@ static const char *lg_own_error_name(int status)
     }
 }
 
+/* Adds the exception that lg_raise raises; `name` is its full name, "module.CudaError". */
+LG_COLD
+static int lg_add_exception(PyObject *module, const char *name)
+{
+    PyObject *error = PyErr_NewExceptionWithDoc(
+        name, "A call of the CUDA driver failed: `code` and `name` say how.", PyExc_RuntimeError,
+        NULL);
+    lg_module_of(module)->cuda_error = error;
+    return error == NULL ? -1 : PyModule_AddObjectRef(module, "CudaError", error);
+}
+
 /* Turns what the core returned into an exception: its own refusals of a value are ValueErrors,
  * everything else is a CudaError with `code` and `name`. */
 LG_COLD
@@ -1569,7 +1580,7 @@ static int lg_inspect_binary(const lg_variant *variant, int device, lg_binary *m
 }
 
 static int lg_load_image(const lg_variant *variant, const char *image, size_t size, int ordinal,
-                   lg_binary *made)
+                         lg_binary *made)
 {
     int device = 0;
     int status = lg_check_image(variant->name, image, size);
@@ -1595,7 +1606,7 @@ static int lg_load_image(const lg_variant *variant, const char *image, size_t si
 /* Text and bytes end with a zero, which the driver reads PTX up to; of anything else that holds
  * bytes such a copy is made. */
 static PyObject *lg_binary_image(const char *who, PyObject *object, const char **image,
-                                      Py_ssize_t *size)
+                                 Py_ssize_t *size)
 {
     static const lg_argument argument = {"argument 'image'", "bytes"};
     PyObject *owner = NULL;
@@ -2200,11 +2211,7 @@ LG_COLD
 static int lg_exec(PyObject *module)
 {
     lg_module *state = lg_module_of(module);
-    state->cuda_error = PyErr_NewExceptionWithDoc(
-        "cuda_utils.CudaError", "A call of the CUDA driver failed: `code` and `name` say how.",
-        PyExc_RuntimeError, NULL);
-    if (state->cuda_error == NULL ||
-        PyModule_AddObjectRef(module, "CudaError", state->cuda_error) != 0)
+    if (lg_add_exception(module, "cuda_utils.CudaError") != 0)
         return -1;
     state->map_type = PyType_FromModuleAndSpec(module, &lg_map_spec, NULL);
     if (state->map_type == NULL)

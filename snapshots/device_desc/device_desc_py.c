@@ -1162,6 +1162,17 @@ static const char *lg_own_error_name(int status)
     }
 }
 
+/* Adds the exception that lg_raise raises; `name` is its full name, "module.CudaError". */
+LG_COLD
+static int lg_add_exception(PyObject *module, const char *name)
+{
+    PyObject *error = PyErr_NewExceptionWithDoc(
+        name, "A call of the CUDA driver failed: `code` and `name` say how.", PyExc_RuntimeError,
+        NULL);
+    lg_module_of(module)->cuda_error = error;
+    return error == NULL ? -1 : PyModule_AddObjectRef(module, "CudaError", error);
+}
+
 /* Turns what the core returned into an exception: its own refusals of a value are ValueErrors,
  * everything else is a CudaError with `code` and `name`. */
 LG_COLD
@@ -1813,12 +1824,7 @@ static int lg_start_module(PyObject *module, const char *error)
         if (state->texts[i] == NULL)
             return -1;
     }
-    state->cuda_error = PyErr_NewExceptionWithDoc(
-        error, "A call of the CUDA driver failed: `code` and `name` say how.", PyExc_RuntimeError,
-        NULL);
-    if (state->cuda_error == NULL)
-        return -1;
-    return lg_add(module, "CudaError", Py_NewRef(state->cuda_error));
+    return lg_add_exception(module, error);
 }
 
 LG_COLD

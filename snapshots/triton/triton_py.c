@@ -978,6 +978,17 @@ static const char *lg_own_error_name(int status)
     }
 }
 
+/* Adds the exception that lg_raise raises; `name` is its full name, "module.CudaError". */
+LG_COLD
+static int lg_add_exception(PyObject *module, const char *name)
+{
+    PyObject *error = PyErr_NewExceptionWithDoc(
+        name, "A call of the CUDA driver failed: `code` and `name` say how.", PyExc_RuntimeError,
+        NULL);
+    lg_module_of(module)->cuda_error = error;
+    return error == NULL ? -1 : PyModule_AddObjectRef(module, "CudaError", error);
+}
+
 /* Turns what the core returned into an exception: its own refusals of a value are ValueErrors,
  * everything else is a CudaError with `code` and `name`. */
 LG_COLD
@@ -1584,8 +1595,8 @@ static int lg_request_from_object(const char *kernel, PyObject *object, int know
     return 0;
 }
 
-/* Up to Triton 3.4 no hook is None, from then on a chain object whose list is empty: it is not
- * worth a call. */
+/* Where there is no hook Triton passes None up to 3.4, and from 3.5 on a chain object whose list is
+ * empty, which is not worth a call. */
 static int lg_calls_anything(PyObject *module, PyObject *hook)
 {
     if (hook == Py_None)
@@ -1632,12 +1643,7 @@ static int lg_start_module(PyObject *module, const char *error)
         if (state->texts[i] == NULL)
             return -1;
     }
-    state->cuda_error = PyErr_NewExceptionWithDoc(
-        error, "A call of the CUDA driver failed: `code` and `name` say how.", PyExc_RuntimeError,
-        NULL);
-    if (state->cuda_error == NULL)
-        return -1;
-    return lg_add(module, "CudaError", Py_NewRef(state->cuda_error));
+    return lg_add_exception(module, error);
 }
 
 LG_COLD

@@ -46,8 +46,8 @@ static int lg_request_from_object(const char *kernel, PyObject *object, int know
     return 0;
 }
 
-/* Up to Triton 3.4 no hook is None, from then on a chain object whose list is empty: it is not
- * worth a call. */
+/* Where there is no hook Triton passes None up to 3.4, and from 3.5 on a chain object whose list is
+ * empty, which is not worth a call. */
 static int lg_calls_anything(PyObject *module, PyObject *hook)
 {
     if (hook == Py_None)

@@ -22,6 +22,17 @@ static const char *lg_own_error_name(int status)
     }
 }
 
+/* Adds the exception that lg_raise raises; `name` is its full name, "module.CudaError". */
+LG_COLD
+static int lg_add_exception(PyObject *module, const char *name)
+{
+    PyObject *error = PyErr_NewExceptionWithDoc(
+        name, "A call of the CUDA driver failed: `code` and `name` say how.", PyExc_RuntimeError,
+        NULL);
+    lg_module_of(module)->cuda_error = error;
+    return error == NULL ? -1 : PyModule_AddObjectRef(module, "CudaError", error);
+}
+
 /* Turns what the core returned into an exception: its own refusals of a value are ValueErrors,
  * everything else is a CudaError with `code` and `name`. */
 LG_COLD

@@ -19,12 +19,7 @@ static int lg_start_module(PyObject *module, const char *error)
         if (state->texts[i] == NULL)
             return -1;
     }
-    state->cuda_error = PyErr_NewExceptionWithDoc(
-        error, "A call of the CUDA driver failed: `code` and `name` say how.", PyExc_RuntimeError,
-        NULL);
-    if (state->cuda_error == NULL)
-        return -1;
-    return lg_add(module, "CudaError", Py_NewRef(state->cuda_error));
+    return lg_add_exception(module, error);
 }
 
 LG_COLD

@@ -77,7 +77,7 @@ static int lg_inspect_binary(const lg_variant *variant, int device, lg_binary *m
 }
 
 static int lg_load_image(const lg_variant *variant, const char *image, size_t size, int ordinal,
-                   lg_binary *made)
+                         lg_binary *made)
 {
     int device = 0;
     int status = lg_check_image(variant->name, image, size);
@@ -103,7 +103,7 @@ static int lg_load_image(const lg_variant *variant, const char *image, size_t si
 /* Text and bytes end with a zero, which the driver reads PTX up to; of anything else that holds
  * bytes such a copy is made. */
 static PyObject *lg_binary_image(const char *who, PyObject *object, const char **image,
-                                      Py_ssize_t *size)
+                                 Py_ssize_t *size)
 {
     static const lg_argument argument = {"argument 'image'", "bytes"};
     PyObject *owner = NULL;

@@ -43,11 +43,7 @@ LG_COLD
 static int lg_exec(PyObject *module)
 {
     lg_module *state = lg_module_of(module);
-    state->cuda_error = PyErr_NewExceptionWithDoc(
-        "cuda_utils.CudaError", "A call of the CUDA driver failed: `code` and `name` say how.",
-        PyExc_RuntimeError, NULL);
-    if (state->cuda_error == NULL ||
-        PyModule_AddObjectRef(module, "CudaError", state->cuda_error) != 0)
+    if (lg_add_exception(module, "cuda_utils.CudaError") != 0)
         return -1;
     state->map_type = PyType_FromModuleAndSpec(module, &lg_map_spec, NULL);
     if (state->map_type == NULL)
