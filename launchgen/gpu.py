@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from types import TracebackType
 from typing import Any, Final
 
 from launchgen.bench_records import Device
 from launchgen.diagnostics import Diagnostic, DriverError, UsageError
+from launchgen.drivers import find_driver
+from launchgen.libcuda import LIBRARY
 
 _CLOCK_RATE: Final = 13
 _L2_CACHE_SIZE: Final = 38
@@ -20,14 +23,12 @@ _CAPABILITY: Final = (75, 76)
 _NON_BLOCKING: Final = 1
 _LONGEST_NAME: Final = 256
 
-_STUB: Final = 34
 _FAULTS: Final = range(700, 720)
 """What a kernel did wrong; the context is of no use any more."""
 _OUT_OF_MEMORY: Final = 2
 _HINTS: Final = {
     _OUT_OF_MEMORY: "give less memory to each pointer, as in --buffer 64MiB, or to a descriptor "
     "smaller sizes (--set)",
-    _STUB: "libcuda.so.1 is the toolkit's stub, not a driver: take its folder off the library path",
     **dict.fromkeys(
         _FAULTS,
         "the kernel went wrong: memory that is too small for its sizes (--buffer), or null?",
@@ -36,16 +37,20 @@ _HINTS: Final = {
 
 
 def load_driver() -> ctypes.CDLL:
-    """Return the driver's library; raises DriverError where there is none."""
-    try:
-        return ctypes.CDLL("libcuda.so.1")
-    except OSError as error:
+    """Return the driver's library, that which launchers find; raises DriverError without one."""
+    with contextlib.suppress(OSError):
+        # A process that has a driver keeps it.
+        return ctypes.CDLL(LIBRARY, mode=os.RTLD_NOLOAD)
+    driver, _ = find_driver(None, os.environ)
+    if driver.path is None:
         raise DriverError(
             Diagnostic(
-                f"no NVIDIA driver: {error}",
-                hint="bench runs the kernel: it needs a machine with a GPU and its driver",
+                "no NVIDIA driver was found",
+                hint="bench runs the kernel: it needs a machine with a GPU and its driver; "
+                "'launchgen doctor' shows where it was looked for",
             )
-        ) from None
+        )
+    return ctypes.CDLL(driver.path)
 
 
 class Gpu:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from launchgen import gpu
 from launchgen.banner import read_banner
 from launchgen.call_values import (
     Sizes,
@@ -27,12 +28,14 @@ from launchgen.call_values import (
     parse_sizes,
     parse_time,
 )
+from launchgen.checkup import Item
 from launchgen.cli import main
 from launchgen.diagnostics import UsageError
 from launchgen.signature import parse
 from launchgen.testing import Call, RecordingDriver
 from launchgen.timings import count_rounds, count_runs, summarise
 from tests.made_image import make_cubin
+from tests.programs import stub_library
 from tests.zoo import Kernel
 
 FOLDER = "triton-3.6.0-sm90"
@@ -818,15 +821,32 @@ def test_without_a_driver_it_says_so(
 ) -> None:
     load = ctypes.CDLL
 
-    def refuse(name: str) -> ctypes.CDLL:
+    def refuse(name: str, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
         if name == "libcuda.so.1":
             raise OSError(f"{name}: cannot open shared object file")
-        return load(name)
+        return load(name, mode)
 
     monkeypatch.setattr(ctypes, "CDLL", refuse)
+    monkeypatch.setattr(gpu, "find_driver", lambda *_: (Item("driver", problem="none"), ()))
     _, err = bench(emitted("add"), "--grid", "1", *ADD, code=3)
-    assert "error: no NVIDIA driver: libcuda.so.1: cannot open shared object file\n" in err
+    assert "error: no NVIDIA driver was found\n" in err
     assert "hint: bench runs the kernel: it needs a machine with a GPU" in err
+    assert "'launchgen doctor' shows where it was looked for" in err
+
+
+@pytest.mark.parametrize("beside", ["nothing", "a stub"])
+def test_the_driver_is_where_launchers_find_it(
+    emitted: Emit, recording_driver: RecordingDriver, tmp_path: Path, beside: str
+) -> None:
+    log = tmp_path / "log"
+    environment = recording_driver.environment(log=log)
+    environment["TRITON_LIBCUDA_PATH"] = str(recording_driver.path)
+    environment["LD_LIBRARY_PATH"] = str(stub_library() if beside == "a stub" else tmp_path)
+    words = ("--grid", "1", *SMALL, *ADD, *QUICK)
+    command = [sys.executable, "-m", "launchgen", "bench", str(emitted("add")), *words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "cuLaunchKernelEx" in log.read_text()
 
 
 def test_a_driver_that_is_too_old_is_told_before_anything_is_timed(emitted: Emit) -> None:
