@@ -22,6 +22,15 @@ static const char *lg_own_error_name(int status)
     }
 }
 
+/* Takes over the reference to `value`, which may be NULL with an exception set. */
+LG_COLD
+static int lg_add(PyObject *module, const char *name, PyObject *value)
+{
+    int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
+    Py_XDECREF(value);
+    return status;
+}
+
 /* Adds the exception that lg_raise raises; `name` is its full name, "module.CudaError". */
 LG_COLD
 static int lg_add_exception(PyObject *module, const char *name)
@@ -30,7 +39,7 @@ static int lg_add_exception(PyObject *module, const char *name)
         name, "A call of the CUDA driver failed: `code` and `name` say how.", PyExc_RuntimeError,
         NULL);
     lg_module_of(module)->cuda_error = error;
-    return error == NULL ? -1 : PyModule_AddObjectRef(module, "CudaError", error);
+    return lg_add(module, "CudaError", Py_XNewRef(error));
 }
 
 /* Turns what the core returned into an exception: its own refusals of a value are ValueErrors,

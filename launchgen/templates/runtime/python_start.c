@@ -1,12 +1,3 @@
-/* Takes over the reference to `value`, which may be NULL with an exception set. */
-LG_COLD
-static int lg_add(PyObject *module, const char *name, PyObject *value)
-{
-    int status = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
-    Py_XDECREF(value);
-    return status;
-}
-
 LG_COLD
 static int lg_start_module(PyObject *module, const char *error)
 {
