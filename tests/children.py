@@ -8,12 +8,15 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from launchgen.testing import RecordingDriver
-from tests.programs import CLauncher, CLibrary, import_module, names
+from tests.programs import AnyLauncher, Library, import_module, made_of, names
+
+UNHEEDED = ("cuFuncGetParamInfo", "cuKernelGetParamInfo", "cuDriverGetVersion")
+"""A driver need not know a kernel's parameters, and one of no version is an old one."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +54,18 @@ class Outcome:
     """Whether the current context is what it was, where there was one."""
     status_again: int
     launches_again: int
+    asked_again: bool = False
+    """Whether the call was made once more, which failed too; the first time alone harms nothing."""
 
 
 class Process:
     """A launcher that has not been called yet, and the driver as a new process finds it."""
 
-    def __init__(self, driver: RecordingDriver, library: CLibrary, setting: Setting) -> None:
+    def __init__(self, driver: RecordingDriver, library: Library, setting: Setting) -> None:
         driver.reset()  # or faults of the last one would hold
         self.driver = driver.load()
-        self.launcher: CLauncher = library.fresh()
+        self.launcher: AnyLauncher = library.fresh()
+        self.remember_memory()
         self.stream: int | None = None
         self.function: int | None = None
         if setting.stream or setting.current or setting.image:
@@ -76,6 +82,10 @@ class Process:
         elif setting.sizes:
             self.function = driver.make_function("kernel", setting.sizes)
         self.before = len(driver.calls)
+
+    def remember_memory(self) -> None:
+        """Let the driver know where a launch's tensors lie."""
+        self.driver.add_memory(0x10000, 1 << 24)
 
     def launch(self) -> int:
         return self.launcher.launch(stream=self.stream, function=self.function)
@@ -109,24 +119,40 @@ def load_kernel(driver: RecordingDriver, image: Path, entry: str) -> int:
 
 
 def outcomes(
-    driver: RecordingDriver, library: CLibrary, setting: Setting, codes: Sequence[int]
+    driver: RecordingDriver,
+    library: Library,
+    setting: Setting,
+    codes: Sequence[int],
+    *,
+    texts: bool = True,
 ) -> Iterator[Outcome]:
-    """Let each call of a first launch fail in turn, with each of ``codes``."""
+    """Let each call of a first launch fail in turn, with each of ``codes``.
+
+    Without ``texts`` the driver has neither name nor text for any of them.
+    """
     process = Process(driver, library, setting)
     assert process.launch() == 0, process.launcher.error
     good = process.calls
+
+    def outcome(symbol: str, nth: int, code: int, times: int) -> Outcome:
+        process = Process(driver, library, setting)
+        if not texts:
+            driver.forget_texts()
+        return _outcome(process, symbol, nth, code, times)
+
     for index, symbol in enumerate(good):
         nth = good[: index + 1].count(symbol)
         for code in codes:
-            yield _outcome(Process(driver, library, setting), symbol, nth, code)
+            once = outcome(symbol, nth, code, 1)
+            # Where no failure is seen, the launcher had asked again: that fails too.
+            asks_again = once.status == 0 and symbol not in UNHEEDED
+            yield replace(outcome(symbol, nth, code, 2), asked_again=True) if asks_again else once
 
 
-def _outcome(process: Process, symbol: str, nth: int, code: int) -> Outcome:
+def _outcome(process: Process, symbol: str, nth: int, code: int, times: int) -> Outcome:
     driver = process.driver
     current = driver.current_context
-    # Where these say that there is no context, the launcher looks for one and tries again.
-    asks_again = symbol == "cuCtxGetDevice" or "Launch" in symbol
-    driver.fail(symbol, code, nth=nth, times=2 if code == 201 and asks_again else 1)
+    driver.fail(symbol, code, nth=nth, times=times)
     status = process.launch()
     text = process.launcher.error
     calls = driver.calls
@@ -141,14 +167,14 @@ def _outcome(process: Process, symbol: str, nth: int, code: int) -> Outcome:
 
 
 def faults(
-    library: CLibrary, missing: Sequence[str], setting: dict[str, Any], codes: Sequence[int]
+    library: Library, missing: Sequence[str], setting: dict[str, Any], codes: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Return ``outcomes`` under a driver without the symbols ``missing``."""
     driver = RecordingDriver(devices=setting.get("devices", 1), missing=missing)
     return [asdict(each) for each in outcomes(driver, library, Setting(**setting), codes)]
 
 
-def plain(library: CLibrary) -> dict[str, Any]:
+def plain(library: Library) -> dict[str, Any]:
     """Launch twice under whatever driver there is, or none."""
     launcher = library.fresh()
     before = launcher.error
@@ -156,7 +182,7 @@ def plain(library: CLibrary) -> dict[str, Any]:
     return {"before": before, "status": statuses, "text": launcher.error}
 
 
-def without(library: CLibrary, missing: Sequence[str], **settings: Any) -> dict[str, Any]:
+def without(library: Library, missing: Sequence[str], **settings: Any) -> dict[str, Any]:
     """Launch under a driver without the symbols ``missing``, and once with a stream."""
     driver = RecordingDriver(missing=missing, **settings).load()
     launcher = library.fresh()
@@ -170,7 +196,27 @@ def without(library: CLibrary, missing: Sequence[str], **settings: Any) -> dict[
     }
 
 
-def contexts_one_two_one(library: CLibrary, missing: Sequence[str]) -> dict[str, Any]:
+def kinds_without(
+    library: Library, missing: Sequence[str], others: Sequence[Any], settings: Sequence[Any]
+) -> list[dict[str, Any]]:
+    """Launch every one of the libraries first, under a driver without the symbols ``missing``."""
+    driver = RecordingDriver(missing=missing)
+    found = []
+    for each, setting in zip((library, *map(made_of, others)), settings, strict=True):
+        process = Process(driver, each, Setting(**setting))
+        status = process.launch()
+        found.append(
+            {
+                "status": status,
+                "text": process.launcher.error,
+                "launches": len(driver.launches),
+                "launched_by": [name for name in process.calls if "Launch" in name],
+            }
+        )
+    return found
+
+
+def contexts_one_two_one(library: Library, missing: Sequence[str]) -> dict[str, Any]:
     """Launch in two contexts of one device by turns."""
     driver = RecordingDriver(missing=missing).load()
     launcher = library.fresh()
@@ -198,7 +244,7 @@ def contexts_one_two_one(library: CLibrary, missing: Sequence[str]) -> dict[str,
     }
 
 
-def destroyed_context(library: CLibrary, missing: Sequence[str]) -> dict[str, Any]:
+def destroyed_context(library: Library, missing: Sequence[str]) -> dict[str, Any]:
     """Launch, destroy the context, unload, and launch in another one."""
     driver = RecordingDriver(missing=missing).load()
     launcher = library.fresh()
@@ -220,7 +266,7 @@ def destroyed_context(library: CLibrary, missing: Sequence[str]) -> dict[str, An
 
 
 def module_left_behind(
-    library: CLibrary, missing: Sequence[str], setting: dict[str, Any]
+    library: Library, missing: Sequence[str], setting: dict[str, Any]
 ) -> dict[str, Any]:
     """Let the step behind a module's load fail once."""
     process = Process(RecordingDriver(missing=missing), library, Setting(**setting))
@@ -234,7 +280,7 @@ def module_left_behind(
     }
 
 
-def handles(library: CLibrary, missing: Sequence[str], image: str, entry: str) -> dict[str, Any]:
+def handles(library: Library, missing: Sequence[str], image: str, entry: str) -> dict[str, Any]:
     """Launch a function and a kernel by handle."""
     driver = RecordingDriver(missing=missing).load()
     launcher = library.fresh()
@@ -245,7 +291,7 @@ def handles(library: CLibrary, missing: Sequence[str], image: str, entry: str) -
 
 
 def devices_in_turn(
-    library: CLibrary, missing: Sequence[str], capability: list[int]
+    library: Library, missing: Sequence[str], capability: list[int]
 ) -> dict[str, Any]:
     """Launch on each device, twice in turn, and unload."""
     driver = RecordingDriver(devices=len(capability), capability=capability, missing=missing).load()
@@ -265,7 +311,7 @@ def devices_in_turn(
     }
 
 
-def foreign_stream(library: CLibrary, missing: Sequence[str]) -> dict[str, Any]:
+def foreign_stream(library: Library, missing: Sequence[str]) -> dict[str, Any]:
     """Launch on a stream of the current device, and on one of another."""
     driver = RecordingDriver(devices=2, missing=missing).load()
     launcher = library.fresh()
@@ -276,7 +322,7 @@ def foreign_stream(library: CLibrary, missing: Sequence[str]) -> dict[str, Any]:
     return {"status": statuses, "text": launcher.error, "calls": names(driver)}
 
 
-def python_plain(library: CLibrary, path: str) -> tuple[int, str, str]:
+def python_plain(library: Library, path: str) -> tuple[int, str, str]:
     """Launch ``add`` from Python under whatever driver there is; return what was raised."""
     module = import_module(Path(path))
     try:
@@ -286,7 +332,7 @@ def python_plain(library: CLibrary, path: str) -> tuple[int, str, str]:
     raise AssertionError(library.name)
 
 
-def threads_in_contexts(library: CLibrary, missing: Sequence[str]) -> dict[str, Any]:
+def threads_in_contexts(library: Library, missing: Sequence[str]) -> dict[str, Any]:
     """Let eight threads launch first, in two contexts of one device."""
     driver = RecordingDriver(missing=missing).load()
     driver.slow("cuModuleLoadData", 50)
@@ -311,7 +357,7 @@ def threads_in_contexts(library: CLibrary, missing: Sequence[str]) -> dict[str, 
     }
 
 
-def reset_context(library: CLibrary, missing: Sequence[str]) -> dict[str, Any]:
+def reset_context(library: Library, missing: Sequence[str]) -> dict[str, Any]:
     """Launch, reset the primary context, whose handle stays, launch, unload, and launch."""
     driver = RecordingDriver(missing=missing).load()
     launcher = library.fresh()

@@ -21,7 +21,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -227,6 +227,20 @@ def _c_type(name: str) -> Any:
     return ctypes.c_void_p if name.endswith("*") else _C_TYPES[name]
 
 
+def _values(plan: LaunchPlan) -> tuple[Any, ...]:
+    """Return scratch and arguments that a launch accepts; a list is a descriptor's words."""
+    addresses = itertools.count(0x10000, 0x10000)
+    values: list[Any] = [next(addresses) for _ in plan.scratch]
+    for parameter in plan.parameters:
+        number = 1 if parameter.is_one else 16 if parameter.is_divisible else 3
+        value: Any = next(addresses) if parameter.is_pointer else number
+        if parameter.descriptor is not None:
+            type_ = parameter.descriptor.type
+            value = [next(addresses), *type_.example_shape, *type_.example_strides, 0]
+        values.append(value)
+    return tuple(values)
+
+
 @dataclass(frozen=True)
 class CLibrary:
     """A compiled C launcher: enough to call it in any process, as plain data."""
@@ -242,20 +256,11 @@ class CLibrary:
     @classmethod
     def of(cls, emitted: Emitted, *flags: str) -> CLibrary:
         plan = emitted.plan
-        addresses = itertools.count(0x10000, 0x10000)
-        values: list[Any] = [next(addresses) for _ in plan.scratch]
-        for parameter in plan.parameters:
-            number = 1 if parameter.is_one else 16 if parameter.is_divisible else 3
-            value: Any = next(addresses) if parameter.is_pointer else number
-            if parameter.descriptor is not None:
-                type_ = parameter.descriptor.type
-                value = [next(addresses), *type_.example_shape, *type_.example_strides, 0]
-            values.append(value)
         return cls(
             compile_c(emitted, *flags),
             plan.name,
             (*("void *" for _ in plan.scratch), *(p.public_c.strip() for p in plan.parameters)),
-            tuple(values),
+            _values(plan),
             plan.takes_function,
         )
 
@@ -328,6 +333,139 @@ def import_module(path: Path) -> ModuleType:
     return module
 
 
+class Tensor:
+    """Device memory as PyTorch shows it."""
+
+    def __init__(self, address: int) -> None:
+        self._address: Final = address
+
+    def data_ptr(self) -> int:
+        # A new int each time, as PyTorch's: to make one takes memory.
+        return self._address * 1
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    base: Tensor
+    shape: Sequence[int]
+    strides: Sequence[int]
+    padding: str = "zero"
+
+
+@dataclass(frozen=True)
+class PythonLibrary:
+    """A compiled module: enough to call it in any process, as plain data."""
+
+    path: Path
+    name: str
+    values: tuple[tuple[str, Any], ...]
+    """What a launch accepts, each with what it is passed as: a key of ``_PASSED``."""
+    scratch: tuple[int, ...]
+    function: bool
+
+    @classmethod
+    def of(cls, emitted: Emitted) -> PythonLibrary:
+        """Compile a launcher of a signature that has no tuples."""
+        plan = emitted.plan
+        count = len(plan.scratch)
+        values = _values(plan)
+        leaves = iter(zip(plan.parameters, values[count:], strict=True))
+        passed: list[tuple[str, Any]] = []
+        for keyword in plan.python.by_name:
+            if keyword.is_constant:
+                passed.append(("as it is", None))
+                continue
+            parameter, value = next(leaves)
+            is_tensor = parameter.is_pointer and parameter.descriptor is None
+            passed.append(("tensor" if is_tensor else "as it is", value))
+            if parameter.descriptor is not None:
+                passed[-1] = ("descriptor", value)
+        assert next(leaves, None) is None
+        path = compile_python(emitted)
+        return cls(path, plan.name, tuple(passed), values[:count], plan.takes_function)
+
+    def fresh(self) -> PythonLauncher:
+        """Import a copy that nobody has imported yet."""
+        return PythonLauncher(self)
+
+
+def _descriptor(words: Sequence[int]) -> Descriptor:
+    rank = (len(words) - 2) // 2
+    return Descriptor(Tensor(words[0]), words[1 : 1 + rank], words[1 + rank : 1 + 2 * rank])
+
+
+_PASSED: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "as it is": lambda value: value,
+    "tensor": Tensor,
+    "descriptor": _descriptor,
+}
+
+
+class PythonLauncher:
+    """A Python launcher in this process, with the face of a ``CLauncher``: what it raises because
+    of the driver or a value becomes a status and a text."""
+
+    def __init__(self, library: PythonLibrary) -> None:
+        self.library: Final = library
+        self.module: Final = import_module(library.path)
+        self.error = ""
+        if library.scratch:
+            self.module.set_allocator(lambda *_: Tensor(library.scratch[0]))
+        self._arguments: Final = [_PASSED[kind](value) for kind, value in library.values]
+
+    def launch(
+        self,
+        *,
+        grid: tuple[int, int, int] = (2, 3, 1),
+        stream: int | None = None,
+        function: int | None = None,
+    ) -> int:
+        launch, arguments = self.call(grid=grid, stream=stream, function=function)
+        return self._status(lambda: launch(*arguments))
+
+    def call(
+        self,
+        *,
+        grid: tuple[int, int, int] = (2, 3, 1),
+        stream: int | None = None,
+        function: int | None = None,
+    ) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """Return the module's function and what it is called with."""
+        own = (function,) if self.library.function else ()
+        return self.module.launch, (*own, grid, stream, *self._arguments)
+
+    def load(self) -> int:
+        return self._status(self.module.load)
+
+    def unload(self) -> int:
+        return self._status(self.module.unload)
+
+    def _status(self, call: Callable[[], object]) -> int:
+        try:
+            call()
+        except self.module.CudaError as error:
+            self.error = str(error)
+            return int(error.code)
+        except ValueError as error:
+            self.error = str(error)
+            return 1
+        return 0
+
+
+Library = CLibrary | PythonLibrary
+AnyLauncher = CLauncher | PythonLauncher
+
+FACES: Final = ("c", "cpython")
+"""The artifacts that launch: whatever fails has to fail alike from both."""
+
+
+@functools.cache
+def library(face: str, kernel: str, **options: Any) -> Library:
+    """Return one of ``tests/kernels`` as a launcher of that artifact, compiled once."""
+    emitted = emit_zoo(kernel, artifacts=(face,), **options)
+    return CLibrary.of(emitted) if face == "c" else PythonLibrary.of(emitted)
+
+
 # ---- another process -----------------------------------------------------------------------------
 
 _CHILD: Final = """
@@ -340,15 +478,14 @@ print(json.dumps(result))
 
 def apart(
     function: Callable[..., Any],
-    library: CLibrary,
+    library: Library,
     *arguments: Any,
     env: Mapping[str, str] | None = None,
 ) -> Any:
     """Return what ``function(library, *arguments)`` returns in a process of its own, as JSON."""
-    described = [str(library.path), library.name, library.types, library.values, library.function]
     environment = {**(os.environ if env is None else env), "PYTHONPATH": str(TESTS.parent)}
     module = function.__module__
-    text = json.dumps([described, *arguments])
+    text = json.dumps([describe(library), *arguments])
     command = [
         sys.executable,
         "-c",
@@ -365,9 +502,21 @@ def apart(
 def child(module: str, function: str, text: str) -> Any:
     """Call a function of a test module on what ``apart`` described."""
     described, *arguments = json.loads(text)
-    path, name, types, values, takes_function = described
-    library = CLibrary(Path(path), name, tuple(types), tuple(values), takes_function)
-    return getattr(importlib.import_module(module), function)(library, *arguments)
+    return getattr(importlib.import_module(module), function)(made_of(described), *arguments)
+
+
+def describe(library: Library) -> list[Any]:
+    """Return what JSON can hold of a library, for another process."""
+    return [type(library).__name__, {**asdict(library), "path": str(library.path)}]
+
+
+def made_of(described: Sequence[Any]) -> Library:
+    """Return the library that ``describe`` described."""
+    kind, fields = described
+    kinds: dict[str, type[CLibrary] | type[PythonLibrary]] = {
+        each.__name__: each for each in (CLibrary, PythonLibrary)
+    }
+    return kinds[kind](**{**fields, "path": Path(fields["path"])})
 
 
 # ---- the driver ----------------------------------------------------------------------------------

@@ -140,6 +140,7 @@ INCLUDES = """\
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 """
 
 # Old prototypes too, and no macros that turn old names into new ones: symbols are found by name.
@@ -263,7 +264,9 @@ def members(text: str, struct: str) -> list[str]:
 
 
 TYPES = fragment("cuda_types")
-LAUNCHER = "\n\n".join(map(fragment, ("prologue", "cuda_types", "error", "cuda_driver"))) + "\n"
+LAUNCHER = (
+    "\n\n".join(map(fragment, ("prologue", "cuda_types", "error", "process", "cuda_driver"))) + "\n"
+)
 SAME_ERRORS = {
     name: name.replace("LG_", "CUDA_", 1)
     for name in enumerators(TYPES)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
@@ -17,14 +18,17 @@ from tests import children
 from tests.children import Outcome, Setting
 from tests.programs import (
     ENTRY_POINTS,
+    FACES,
     FOLDER,
     OLDER,
     CLauncher,
     CLibrary,
     apart,
     compile_python,
+    describe,
     emit_zoo,
     import_module,
+    library,
     names,
     needs_no_driver,
     new_folder,
@@ -43,6 +47,7 @@ CODES = {
 }
 LIBRARIES = ("cuLibraryLoadData",)
 """Without it a launcher loads a module for each context."""
+Record = Callable[[str, object], None]
 MATMUL = Kernel(FOLDER, "matmul")
 REQUIRED = [name for name, required in ENTRY_POINTS if required == "1"]
 
@@ -90,6 +95,8 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any], Setting]] = {
     "grid_coop": ("grid_coop", {}, Setting()),
     "grid_pdl": ("grid_pdl", {}, Setting()),
     "device_desc": ("device_desc", {}, Setting()),
+    "desc_copy": ("desc_copy", {}, Setting()),
+    "desc_copy in a current context": ("desc_copy", {}, Setting(current=True)),
     "handle": ("add", {"no_image": True}, Setting(sizes=(8, 8, 8, 4, 4, 8, 8))),
     "handle on a stream of two devices": (
         "add",
@@ -122,25 +129,38 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any], Setting]] = {
 NO_CONTEXT = 201
 
 
-def check(outcome: Outcome, name: str) -> None:
+def check(outcome: Outcome, name: str, *, texts: bool = True) -> None:
     if "ParamInfo" in outcome.symbol:
         check_question(outcome, name)
         return
-    is_asked_again = "TensorMap" in outcome.symbol and outcome.code == NO_CONTEXT
-    if is_asked_again or outcome.symbol == "cuDriverGetVersion":
-        # A context is brought, and the encoder asked again; a driver of no version is an old one.
+    if outcome.symbol == "cuDriverGetVersion":
         assert (outcome.status, outcome.launches) == (0, 1), outcome
         return
+    if outcome.asked_again:
+        # A thread without a context is brought one; a pointer is asked about in one.
+        assert outcome.code == NO_CONTEXT or outcome.symbol == "cuPointerGetAttribute", outcome
     assert outcome.status == outcome.code, outcome
-    # What is encoded is one argument's, which is named as well.
-    about = r"argument \d+ '\w+' \(.*?\): " if "TensorMap" in outcome.symbol else ""
-    assert re.match(f"{name}: {about}{public(outcome.symbol)} failed: ", outcome.text), outcome
-    assert f"{CODES[outcome.code]} ({outcome.code})" in outcome.text, outcome
+    check_text(outcome, name, texts=texts)
     assert outcome.launches == 0, outcome
     assert not outcome.tried, outcome
     assert outcome.kept or outcome.symbol == "cuCtxPopCurrent_v2", outcome
     assert outcome.status_again == 0, outcome
     assert outcome.launches_again == 1, outcome
+
+
+def check_text(outcome: Outcome, name: str, *, texts: bool) -> None:
+    """Check that kernel, call and code are named."""
+    argument = r"(argument \d+ '\w+' \(.*\)|\w+ scratch \(.*\)): "
+    if outcome.symbol == "cuPointerGetAttribute" and outcome.code == 1:
+        # This is what the driver says of host memory.
+        assert re.match(f"{name}: {argument}.* is host memory", outcome.text), outcome
+        return
+    # What is encoded is one argument's, which is named as well.
+    about = argument if "TensorMap" in outcome.symbol else ""
+    assert re.match(f"{name}: {about}{public(outcome.symbol)} failed: ", outcome.text), outcome
+    said = CODES[outcome.code] if texts else "unknown error"
+    assert f" failed: {said} ({outcome.code}): " in outcome.text, outcome
+    assert texts or "the driver has no text for it" in outcome.text, outcome
 
 
 def check_question(outcome: Outcome, name: str) -> None:
@@ -155,14 +175,33 @@ def check_question(outcome: Outcome, name: str) -> None:
     assert (outcome.status_again, outcome.launches_again) == (0, 1), outcome
 
 
+@pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_each_failing_call_is_reported_and_leaves_nothing_stuck(scenario: str) -> None:
+def test_each_failing_call_is_reported_and_leaves_nothing_stuck(
+    scenario: str, face: str, record_property: Record
+) -> None:
     kernel, options, setting = SCENARIOS[scenario]
     driver = RecordingDriver(devices=setting.devices)
-    found = list(children.outcomes(driver, c_library(kernel, **options), setting, tuple(CODES)))
+    launcher = library(face, kernel, **options)
+    found = list(children.outcomes(driver, launcher, setting, tuple(CODES)))
     assert len(found) >= 3 * len(CODES)
     for outcome in found:
         check(outcome, kernel)
+    record_property("faults", len(found))
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_each_failing_call_of_a_driver_without_texts_is_reported(
+    scenario: str, face: str, record_property: Record
+) -> None:
+    kernel, options, setting = SCENARIOS[scenario]
+    driver = RecordingDriver(devices=setting.devices)
+    launcher = library(face, kernel, **options)
+    found = list(children.outcomes(driver, launcher, setting, (719,), texts=False))
+    for outcome in found:
+        check(outcome, kernel, texts=False)
+    record_property("faults", len(found))
 
 
 @pytest.mark.parametrize("kernel", ["add", "matmul", "matmul_cluster", "desc_copy"])
@@ -371,18 +410,127 @@ def test_without_stream_get_ctx_streams_are_not_looked_at() -> None:
     assert found["status"] == [0, 0]
 
 
+KINDS: dict[str, tuple[str, dict[str, Any], Setting]] = {
+    name: SCENARIOS[name]
+    for name in (
+        "add",
+        "matmul",
+        "matmul_cluster",
+        "two images",
+        "grid_coop",
+        "grid_pdl",
+        "device_desc",
+        "desc_copy",
+        "handle",
+    )
+}
+"""A launch of each kind of kernel, none of them in a context."""
+NEEDED = {
+    "cuTensorMapEncodeTiled": {"desc_copy": (302, "encodes no tensor maps")},
+    "cuLaunchKernelEx": dict.fromkeys(
+        ("matmul_cluster", "grid_coop", "grid_pdl"),
+        (801, "too old for this kernel's launch attributes"),
+    ),
+}
+"""Kinds that cannot do without an optional entry point: what they return and say."""
+
+
 @pytest.mark.parametrize(
     "symbol",
     [
-        pytest.param(name, marks=() if name == "cuCtxGetCurrent" else pytest.mark.slow)
-        for name in REQUIRED
+        pytest.param(name, marks=() if name in {"cuCtxGetCurrent", *NEEDED} else pytest.mark.slow)
+        for name, _ in ENTRY_POINTS
     ],
 )
-def test_a_driver_without_an_entry_point_is_refused_by_its_name(symbol: str) -> None:
-    found = apart(children.without, c_library("add"), [symbol])
-    assert found["status"] == 302
-    assert found["text"] == f"add: the driver has no {symbol}"
-    assert found["calls"] == []
+def test_without_any_one_entry_point_each_kind_launches_or_names_it(
+    symbol: str, record_property: Record
+) -> None:
+    kinds = [(face, name) for face in FACES for name in KINDS]
+    libraries = [library(face, KINDS[name][0], **KINDS[name][1]) for face, name in kinds]
+    first, *others = libraries
+    found = apart(
+        children.kinds_without,
+        first,
+        [symbol],
+        [describe(each) for each in others],
+        [asdict(KINDS[name][2]) for _, name in kinds],
+    )
+    for (_, name), outcome in zip(kinds, found, strict=True):
+        status, text = NEEDED.get(symbol, {}).get(name, (0, ""))
+        if symbol in REQUIRED:
+            status, text = 302, f"{KINDS[name][0]}: the driver has no {symbol}"
+        assert outcome["status"] == status, (name, outcome)
+        assert text in outcome["text"], (name, outcome)
+        assert outcome["launches"] == (status == 0), (name, outcome)
+        assert len(outcome["launched_by"]) <= 1 or symbol not in REQUIRED, (name, outcome)
+    record_property("faults", len(found))
+
+
+# ---- a context that goes -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_context_that_is_no_longer_current_is_found_again(kind: str, face: str) -> None:
+    kernel, options, setting = KINDS[kind]
+    driver = RecordingDriver()
+    process = children.Process(driver, library(face, kernel, **options), setting)
+    for count in (1, 2):
+        assert process.launch() == 0, process.launcher.error
+        assert len(driver.launches) == count
+        driver.current_context = None
+    assert len({launch.context for launch in driver.launches}) == 1
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_context_destroyed_between_launches_is_named_and_nothing_launched(
+    kind: str, face: str, record_property: Record
+) -> None:
+    kernel, options, setting = KINDS[kind]
+    driver = RecordingDriver()
+    process = children.Process(driver, library(face, kernel, **options), setting)
+    context = driver.new_context()
+    driver.current_context = context
+    assert process.launch() == 0, process.launcher.error
+    assert driver.library.cuCtxDestroy_v2(ctypes.c_void_p(context)) == 0
+    # A thread whose current context was destroyed has one still, which is of no use.
+    driver.library.cuCtxSetCurrent(ctypes.c_void_p(context))
+    before = len(driver.launches)
+    status = process.launch()
+    if status != 0:
+        assert process.launcher.error.startswith(f"{kernel}: "), process.launcher.error
+        assert f"({status})" in process.launcher.error
+    assert len(driver.launches) - before == (status == 0)
+    driver.current_context = driver.new_context()
+    if not options.get("no_image"):
+        assert process.launcher.unload() == 0, process.launcher.error
+    assert process.launch() == 0, process.launcher.error
+    record_property("faults", 1)
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("code", [709, 201])
+def test_a_context_lost_for_good_is_reported_at_each_launch_until_there_is_one(
+    kind: str, face: str, code: int, record_property: Record
+) -> None:
+    kernel, options, setting = KINDS[kind]
+    driver = RecordingDriver()
+    process = children.Process(driver, library(face, kernel, **options), setting)
+    assert process.launch() == 0, process.launcher.error
+    driver.reset()
+    driver.fail("*", code, times=None)
+    for _ in range(3):
+        assert process.launch() == code
+        assert process.launcher.error.startswith(f"{kernel}: ")
+        assert f"({code})" in process.launcher.error
+    assert driver.launches == ()
+    driver.reset()
+    process.remember_memory()
+    assert process.launch() == 0, process.launcher.error
+    assert len(driver.launches) == 1
+    record_property("faults", 3)
 
 
 def no_driver() -> dict[str, str]:

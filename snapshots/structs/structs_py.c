@@ -15,6 +15,7 @@
 #include <stdio.h>    /* vsnprintf */
 #include <stdlib.h>   /* calloc, free */
 #include <string.h>   /* memcpy */
+#include <unistd.h>   /* getpid */
 
 #if PY_VERSION_HEX < 0x030A0000
 #error "this module needs Python 3.10 or newer"
@@ -60,6 +61,7 @@ enum {
     LG_SUCCESS = 0,
     LG_ERROR_INVALID_VALUE = 1,
     LG_ERROR_OUT_OF_MEMORY = 2,
+    LG_ERROR_NOT_INITIALIZED = 3,
     LG_ERROR_STUB_LIBRARY = 34,
     LG_ERROR_INVALID_IMAGE = 200,
     LG_ERROR_INVALID_CONTEXT = 201,
@@ -154,6 +156,33 @@ static int lg_refuse(int status, const char *format, ...)
     (void)vsnprintf(lg_last_failure.text, sizeof lg_last_failure.text, format, arguments);
     va_end(arguments);
     return status;
+}
+
+/* A fork copies locks as they are, held or not, and the driver answers nothing in a child of a
+ * process that has used it. So the first process to ask for the driver is the only one. */
+static int lg_process;
+
+#define LG_FORKED \
+    "the driver does not work in a process that was forked after its first use: fork before it, " \
+    "or start the process anew"
+
+LG_COLD
+static void lg_claim_process(void)
+{
+    int none = 0;
+    (void)__atomic_compare_exchange_n(&lg_process, &none, (int)getpid(), 0, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED);
+}
+
+/* Refused in a forked child: what it would wait for is a thread of its parent's. */
+LG_COLD
+static int lg_lock(const char *kernel, pthread_mutex_t *mutex)
+{
+    const int process = __atomic_load_n(&lg_process, __ATOMIC_RELAXED);
+    if (process != 0 && process != (int)getpid())
+        return lg_refuse(LG_ERROR_NOT_INITIALIZED, "%s: " LG_FORKED, kernel);
+    (void)pthread_mutex_lock(mutex);
+    return LG_SUCCESS;
 }
 
 /* One parameter of the kernel as this launcher passes it; `text` names it in messages. */
@@ -314,7 +343,8 @@ static int lg_driver_failed(const char *kernel, const char *call, int status, co
         name = "unknown error";
     if (lg_cuda.get_error_string(status, &text) != LG_SUCCESS || text == NULL)
         text = "the driver has no text for it";
-    lg_refuse(status, "%s: %s failed: %s (%d): %s%s", kernel, call, name, status, text, detail);
+    lg_refuse(status, "%s: %s failed: %s (%d): %s%s%s", kernel, call, name, status, text, detail,
+              status == LG_ERROR_NOT_INITIALIZED ? "; " LG_FORKED : "");
     lg_last_failure.refused = 0;
     return status;
 }
@@ -488,8 +518,10 @@ static int lg_start_driver(const char *kernel)
 LG_COLD
 static int lg_open_driver(const char *kernel)
 {
-    int status = LG_SUCCESS;
-    (void)pthread_mutex_lock(&lg_cuda_mutex);
+    lg_claim_process();
+    int status = lg_lock(kernel, &lg_cuda_mutex);
+    if (status != LG_SUCCESS)
+        return status;
     if (!lg_cuda_ready)
         status = lg_start_driver(kernel);
     (void)pthread_mutex_unlock(&lg_cuda_mutex);
@@ -851,6 +883,8 @@ static const char *lg_own_error_name(int status)
     switch (status) {
     case LG_ERROR_OUT_OF_MEMORY:
         return "CUDA_ERROR_OUT_OF_MEMORY";
+    case LG_ERROR_NOT_INITIALIZED:
+        return "CUDA_ERROR_NOT_INITIALIZED";
     case LG_ERROR_STUB_LIBRARY:
         return "CUDA_ERROR_STUB_LIBRARY";
     case LG_ERROR_INVALID_IMAGE:

@@ -16,6 +16,7 @@
 #include <stdio.h>    /* vsnprintf */
 #include <stdlib.h>   /* calloc, free */
 #include <string.h>   /* memcpy */
+#include <unistd.h>   /* getpid */
 
 #if PY_VERSION_HEX < 0x030A0000
 #error "this module needs Python 3.10 or newer"
@@ -62,6 +63,7 @@ enum {
     LG_SUCCESS = 0,
     LG_ERROR_INVALID_VALUE = 1,
     LG_ERROR_OUT_OF_MEMORY = 2,
+    LG_ERROR_NOT_INITIALIZED = 3,
     LG_ERROR_STUB_LIBRARY = 34,
     LG_ERROR_INVALID_IMAGE = 200,
     LG_ERROR_INVALID_CONTEXT = 201,
@@ -156,6 +158,33 @@ static int lg_refuse(int status, const char *format, ...)
     (void)vsnprintf(lg_last_failure.text, sizeof lg_last_failure.text, format, arguments);
     va_end(arguments);
     return status;
+}
+
+/* A fork copies locks as they are, held or not, and the driver answers nothing in a child of a
+ * process that has used it. So the first process to ask for the driver is the only one. */
+static int lg_process;
+
+#define LG_FORKED \
+    "the driver does not work in a process that was forked after its first use: fork before it, " \
+    "or start the process anew"
+
+LG_COLD
+static void lg_claim_process(void)
+{
+    int none = 0;
+    (void)__atomic_compare_exchange_n(&lg_process, &none, (int)getpid(), 0, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED);
+}
+
+/* Refused in a forked child: what it would wait for is a thread of its parent's. */
+LG_COLD
+static int lg_lock(const char *kernel, pthread_mutex_t *mutex)
+{
+    const int process = __atomic_load_n(&lg_process, __ATOMIC_RELAXED);
+    if (process != 0 && process != (int)getpid())
+        return lg_refuse(LG_ERROR_NOT_INITIALIZED, "%s: " LG_FORKED, kernel);
+    (void)pthread_mutex_lock(mutex);
+    return LG_SUCCESS;
 }
 
 /* One parameter of the kernel as this launcher passes it; `text` names it in messages. */
@@ -316,7 +345,8 @@ static int lg_driver_failed(const char *kernel, const char *call, int status, co
         name = "unknown error";
     if (lg_cuda.get_error_string(status, &text) != LG_SUCCESS || text == NULL)
         text = "the driver has no text for it";
-    lg_refuse(status, "%s: %s failed: %s (%d): %s%s", kernel, call, name, status, text, detail);
+    lg_refuse(status, "%s: %s failed: %s (%d): %s%s%s", kernel, call, name, status, text, detail,
+              status == LG_ERROR_NOT_INITIALIZED ? "; " LG_FORKED : "");
     lg_last_failure.refused = 0;
     return status;
 }
@@ -490,8 +520,10 @@ static int lg_start_driver(const char *kernel)
 LG_COLD
 static int lg_open_driver(const char *kernel)
 {
-    int status = LG_SUCCESS;
-    (void)pthread_mutex_lock(&lg_cuda_mutex);
+    lg_claim_process();
+    int status = lg_lock(kernel, &lg_cuda_mutex);
+    if (status != LG_SUCCESS)
+        return status;
     if (!lg_cuda_ready)
         status = lg_start_driver(kernel);
     (void)pthread_mutex_unlock(&lg_cuda_mutex);
@@ -961,6 +993,8 @@ static const char *lg_own_error_name(int status)
     switch (status) {
     case LG_ERROR_OUT_OF_MEMORY:
         return "CUDA_ERROR_OUT_OF_MEMORY";
+    case LG_ERROR_NOT_INITIALIZED:
+        return "CUDA_ERROR_NOT_INITIALIZED";
     case LG_ERROR_STUB_LIBRARY:
         return "CUDA_ERROR_STUB_LIBRARY";
     case LG_ERROR_INVALID_IMAGE:
@@ -1355,8 +1389,21 @@ static int lg_refuse_pointer(const char *kernel, const lg_argument *argument, Py
                        (const void *)(uintptr_t)address, Py_TYPE(object)->tp_name);
 }
 
+/* Tells whether the thread had no current context, and now has one. */
+LG_COLD
+static int lg_bring_context(const char *kernel, void *stream, int *is_new)
+{
+    void *context = NULL;
+    int status = lg_cuda.context_current(&context);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
+    *is_new = context == NULL;
+    return *is_new ? lg_need_context(kernel, stream, &context) : LG_SUCCESS;
+}
+
 /* The driver tells the device's address of memory that an object owns, pinned and managed host
- * memory included. It answers in a context only, which the thread may not have yet. */
+ * memory included. It answers in a context only: a thread that has none gets the one that a launch
+ * would bring, and asks again. */
 static int lg_translate(PyObject *module, const char *kernel, const lg_argument *argument,
                         PyObject *object, void *stream, uint64_t *address)
 {
@@ -1373,14 +1420,15 @@ static int lg_translate(PyObject *module, const char *kernel, const lg_argument 
     }
     status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
     if (LG_UNLIKELY(status != LG_SUCCESS)) {
-        void *context = NULL;
+        int is_new = 0;
         int asked = LG_SUCCESS;
         Py_BEGIN_ALLOW_THREADS
-        asked = lg_need_context(kernel, stream, &context);
+        asked = lg_bring_context(kernel, stream, &is_new);
         Py_END_ALLOW_THREADS
         if (asked != LG_SUCCESS)
             return lg_raise(module, asked);
-        status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
+        if (is_new)
+            status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
     }
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_VALUE))
         return lg_refuse_pointer(kernel, argument, object, *address);

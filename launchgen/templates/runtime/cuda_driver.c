@@ -110,7 +110,8 @@ static int lg_driver_failed(const char *kernel, const char *call, int status, co
         name = "unknown error";
     if (lg_cuda.get_error_string(status, &text) != LG_SUCCESS || text == NULL)
         text = "the driver has no text for it";
-    lg_refuse(status, "%s: %s failed: %s (%d): %s%s", kernel, call, name, status, text, detail);
+    lg_refuse(status, "%s: %s failed: %s (%d): %s%s%s", kernel, call, name, status, text, detail,
+              status == LG_ERROR_NOT_INITIALIZED ? "; " LG_FORKED : "");
     lg_last_failure.refused = 0;
     return status;
 }
@@ -284,8 +285,10 @@ static int lg_start_driver(const char *kernel)
 LG_COLD
 static int lg_open_driver(const char *kernel)
 {
-    int status = LG_SUCCESS;
-    (void)pthread_mutex_lock(&lg_cuda_mutex);
+    lg_claim_process();
+    int status = lg_lock(kernel, &lg_cuda_mutex);
+    if (status != LG_SUCCESS)
+        return status;
     if (!lg_cuda_ready)
         status = lg_start_driver(kernel);
     (void)pthread_mutex_unlock(&lg_cuda_mutex);

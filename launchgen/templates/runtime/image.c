@@ -149,8 +149,9 @@ LG_COLD
 static int lg_load_once(lg_state *state, const lg_kernel *kernel, void *context, int device,
                         const lg_loaded **loaded)
 {
-    int status = LG_SUCCESS;
-    (void)pthread_mutex_lock(&state->mutex);
+    int status = lg_lock(kernel->name, &state->mutex);
+    if (status != LG_SUCCESS)
+        return status;
     *loaded = lg_lookup(state, context, device);
     if (*loaded == NULL)
         status = lg_load_here(state, kernel, context, device, loaded);
@@ -208,8 +209,9 @@ static int lg_release(lg_state *state, const lg_kernel *kernel)
 {
     const char *call = NULL;
     const char *failed_call = NULL;
-    int failed = LG_SUCCESS;
-    (void)pthread_mutex_lock(&state->mutex);
+    int failed = lg_lock(kernel->name, &state->mutex);
+    if (failed != LG_SUCCESS)
+        return failed;
     lg_node *node = state->nodes;
     __atomic_store_n(&state->anywhere, (const lg_loaded *)NULL, __ATOMIC_RELEASE);
     __atomic_store_n(&state->nodes, (lg_node *)NULL, __ATOMIC_RELEASE);

@@ -18,8 +18,21 @@ static int lg_refuse_pointer(const char *kernel, const lg_argument *argument, Py
                        (const void *)(uintptr_t)address, Py_TYPE(object)->tp_name);
 }
 
+/* Tells whether the thread had no current context, and now has one. */
+LG_COLD
+static int lg_bring_context(const char *kernel, void *stream, int *is_new)
+{
+    void *context = NULL;
+    int status = lg_cuda.context_current(&context);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel, "cuCtxGetCurrent", status, "");
+    *is_new = context == NULL;
+    return *is_new ? lg_need_context(kernel, stream, &context) : LG_SUCCESS;
+}
+
 /* The driver tells the device's address of memory that an object owns, pinned and managed host
- * memory included. It answers in a context only, which the thread may not have yet. */
+ * memory included. It answers in a context only: a thread that has none gets the one that a launch
+ * would bring, and asks again. */
 static int lg_translate(PyObject *module, const char *kernel, const lg_argument *argument,
                         PyObject *object, void *stream, uint64_t *address)
 {
@@ -36,14 +49,15 @@ static int lg_translate(PyObject *module, const char *kernel, const lg_argument 
     }
     status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
     if (LG_UNLIKELY(status != LG_SUCCESS)) {
-        void *context = NULL;
+        int is_new = 0;
         int asked = LG_SUCCESS;
         Py_BEGIN_ALLOW_THREADS
-        asked = lg_need_context(kernel, stream, &context);
+        asked = lg_bring_context(kernel, stream, &is_new);
         Py_END_ALLOW_THREADS
         if (asked != LG_SUCCESS)
             return lg_raise(module, asked);
-        status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
+        if (is_new)
+            status = lg_cuda.pointer_attribute(&translated, LG_POINTER_DEVICE_POINTER, *address);
     }
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_VALUE))
         return lg_refuse_pointer(kernel, argument, object, *address);

@@ -5,6 +5,8 @@ static const char *lg_own_error_name(int status)
     switch (status) {
     case LG_ERROR_OUT_OF_MEMORY:
         return "CUDA_ERROR_OUT_OF_MEMORY";
+    case LG_ERROR_NOT_INITIALIZED:
+        return "CUDA_ERROR_NOT_INITIALIZED";
     case LG_ERROR_STUB_LIBRARY:
         return "CUDA_ERROR_STUB_LIBRARY";
     case LG_ERROR_INVALID_IMAGE:

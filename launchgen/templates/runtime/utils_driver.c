@@ -47,8 +47,9 @@ static int lg_utils_ready;
 LG_COLD
 static int lg_open_utils(const char *who)
 {
-    int status = LG_SUCCESS;
-    (void)pthread_mutex_lock(&lg_cuda_mutex);
+    int status = lg_lock(who, &lg_cuda_mutex);
+    if (status != LG_SUCCESS)
+        return status;
     if (!lg_utils_ready) {
         /* The driver that is open already: this only counts it once more. */
         void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -15,6 +15,8 @@ CUresult cuInit(unsigned flags) {
             call.result = CUDA_ERROR_INVALID_VALUE;
         else if (!lgr_settings.devices)
             call.result = CUDA_ERROR_NO_DEVICE;
+        else if (lgr_forked)
+            call.result = CUDA_ERROR_NOT_INITIALIZED;
         else
             lgr_initialised = true;
     }

@@ -217,6 +217,7 @@ CUresult lgr_set_attribute(struct lgr_object *function, int device, int attribut
 
 bool lgr_is_device(int device);
 extern bool lgr_initialised;
+extern bool lgr_forked; /* from a process in which it was */
 extern struct lgr_object *lgr_primary[LGR_MAX_DEVICES];
 struct lgr_object *lgr_retain_primary(int device);
 CUresult lgr_release_primary(int device);

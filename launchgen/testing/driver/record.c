@@ -300,12 +300,20 @@ static void set_defaults(void) {
     (void)set_capability("9.0");
 }
 
+/* As with the real driver, whose answers in a child were looked at: all that it returns there is
+   CUDA_ERROR_NOT_INITIALIZED, but for the names of errors.  No lock is left behind held. */
+static void after_fork(void) {
+    lgr_forked = lgr_initialised;
+    pthread_mutex_unlock(&mutex);
+}
+
 /* The environment is read once, in the order in which settings build on each other. */
 static void start(void) {
     static const char *const names[] = {"DEVICES",       "CAPABILITY", "OPT_IN_SHARED",
                                         "STATIC_SHARED", "DRIVER_VERSION", "TEXTS",
                                         "CAPTURING",     "KERNEL_TIMES", "FAIL", "SLOW", "OFF"};
     set_defaults();
+    pthread_atfork(lgr_lock, lgr_unlock, after_fork);
     const char *path = getenv("LAUNCHGEN_RECORD");
     if (path && *path && !set_file(path))
         fprintf(stderr, "recording driver: cannot write LAUNCHGEN_RECORD=%s\n", path);
@@ -418,7 +426,7 @@ bool lgr_goes_on_uninitialised(struct lgr_call *call) {
 bool lgr_goes_on(struct lgr_call *call) {
     if (!lgr_goes_on_uninitialised(call))
         return false;
-    if (lgr_initialised)
+    if (lgr_initialised && !lgr_forked)
         return true;
     call->result = CUDA_ERROR_NOT_INITIALIZED;
     return false;

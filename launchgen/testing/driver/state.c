@@ -5,6 +5,7 @@
 #include <string.h> /* strcmp */
 
 bool lgr_initialised;
+bool lgr_forked;
 struct lgr_object *lgr_primary[LGR_MAX_DEVICES];
 
 static struct lgr_object **objects;
@@ -359,4 +360,5 @@ void lgr_restart_state(void) {
     for (int i = 0; i < LGR_MAX_DEVICES; i++)
         lgr_primary[i] = NULL;
     lgr_initialised = false;
+    lgr_forked = false;
 }
