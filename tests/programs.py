@@ -165,7 +165,11 @@ def emit_zoo(
 
 
 def run(
-    command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    command: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 300,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(word) for word in command],
@@ -175,7 +179,7 @@ def run(
         text=True,
         errors="backslashreplace",
         check=False,
-        timeout=300,
+        timeout=timeout,
     )
 
 

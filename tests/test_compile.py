@@ -13,6 +13,7 @@ import pytest
 
 from launchgen.cli import main
 from tests.golden import SNAPSHOTS
+from tests.interpreters import Interpreter, at_hand
 from tests.zoo import ZOO, Kernel
 
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
@@ -104,28 +105,14 @@ def test_warnings_that_depend_on_optimisation_are_clean_too(flags: tuple[str, ..
         COMPILERS[0].compile(source, *flags)
 
 
-def _header_folders() -> tuple[str, ...]:
-    """Return where other interpreters of this machine have ``Python.h``."""
-    ask = "import sysconfig; print(sysconfig.get_path('include'))"
-    found = []
-    for minor in range(10, 15):
-        python = shutil.which(f"python3.{minor}")
-        if python is not None:
-            done = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=False)
-            folder = done.stdout.strip()
-            if done.returncode == 0 and Path(folder, "Python.h").exists():
-                found.append(folder)
-    return tuple(found)
-
-
-@pytest.mark.parametrize("folder", _header_folders(), ids=lambda folder: Path(folder).name)
+@pytest.mark.parametrize("interpreter", at_hand(), ids=str)
 def test_pyapi8_modules_compile_with_the_headers_of_every_interpreter_at_hand(
-    folder: str,
+    interpreter: Interpreter,
 ) -> None:
     modules = [source for source in SOURCES if "#include <Python.h>" in source.read_text("ascii")]
     assert {source.stem for source in modules} > {"add_py", "cuda_utils"}
     for source in modules:
-        COMPILERS[0].compile(source, "-isystem", folder)
+        COMPILERS[0].compile(source, "-isystem", interpreter.include)
 
 
 @pytest.mark.parametrize("source", ["matmul.c", "matmul_py.c"])

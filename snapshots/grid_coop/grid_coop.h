@@ -18,8 +18,9 @@ extern "C" {
 #endif
 
 /* Every function may be called from any thread. An int returned is a CUresult: 0 is success;
- * 1 a refused value, 200 an image with other parameters, 209 no image for the device, 302 an entry
- * point that the driver lacks, 303 no driver, 801 a driver too old for the launch.
+ * 1 a refused value, 3 a process forked after the driver's first use, 200 an image with other
+ * parameters, 209 no image for the device, 302 an entry point that the driver lacks, 303 no driver,
+ * 801 a driver too old for the launch.
  * grid_coop_error() has it in words. */
 
 /* Launches the kernel on `stream`, a CUstream or cudaStream_t; NULL is the default stream.

@@ -982,7 +982,7 @@ static lg_module *lg_module_of(PyObject *module)
 #define LG_BEGIN_LOCKED(object) {
 #define LG_END_LOCKED() }
 #else
-#define LG_BEGIN_LOCKED(object) Py_BEGIN_CRITICAL_SECTION(object)
+#define LG_BEGIN_LOCKED(object) Py_BEGIN_CRITICAL_SECTION(object);
 #define LG_END_LOCKED() Py_END_CRITICAL_SECTION()
 #endif
 
