@@ -196,12 +196,12 @@ def compile_c(emitted: Emitted, *flags: str) -> Path:
     return library
 
 
-def compile_python(emitted: Emitted) -> Path:
+def compile_python(emitted: Emitted, *flags: str) -> Path:
     """Return the extension module of an emitted launcher."""
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     module = emitted.folder / f"{emitted.name}{suffix}"
     include = ("-isystem", sysconfig.get_path("include"))
-    cc(emitted.folder, *FLAGS, "-shared", *include, f"{emitted.name}_py.c", "-o", module)
+    cc(emitted.folder, *FLAGS, *flags, "-shared", *include, f"{emitted.name}_py.c", "-o", module)
     return module
 
 
@@ -368,7 +368,7 @@ class PythonLibrary:
     function: bool
 
     @classmethod
-    def of(cls, emitted: Emitted) -> PythonLibrary:
+    def of(cls, emitted: Emitted, *flags: str) -> PythonLibrary:
         """Compile a launcher of a signature that has no tuples."""
         plan = emitted.plan
         count = len(plan.scratch)
@@ -385,7 +385,7 @@ class PythonLibrary:
             if parameter.descriptor is not None:
                 passed[-1] = ("descriptor", value)
         assert next(leaves, None) is None
-        path = compile_python(emitted)
+        path = compile_python(emitted, *flags)
         return cls(path, plan.name, tuple(passed), values[:count], plan.takes_function)
 
     def fresh(self) -> PythonLauncher:

@@ -243,6 +243,7 @@ typedef struct lg_driver {
     int (*context_device)(int *device);
     int (*primary_retain)(void **context, int device);
     int (*stream_context)(void *stream, void **context);
+    int (*stream_capturing)(void *stream, int *capturing);
     int (*launch_plain)(void *function, unsigned int grid_x, unsigned int grid_y,
                         unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                         unsigned int block_z, unsigned int shared_bytes, void *stream,
@@ -294,6 +295,7 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(context_device, "cuCtxGetDevice", 1),
     LG_ENTRY(primary_retain, "cuDevicePrimaryCtxRetain", 1),
     LG_ENTRY(stream_context, "cuStreamGetCtx", 0),
+    LG_ENTRY(stream_capturing, "cuStreamIsCapturing", 1),
     LG_ENTRY(launch_plain, "cuLaunchKernel", 1),
     LG_ENTRY(launch, "cuLaunchKernelEx", 0),
     LG_ENTRY(device_attribute, "cuDeviceGetAttribute", 1),
@@ -612,7 +614,6 @@ typedef struct lg_utils_driver {
     int (*limit_get)(size_t *value, int limit);
     int (*limit_set)(int limit, size_t value);
     int (*function_cache)(void *function, int preference);
-    int (*stream_capturing)(void *stream, int *capturing);
     int (*active_clusters)(int *count, void *function, const lg_launch_config *config);
 } lg_utils_driver;
 
@@ -623,7 +624,6 @@ static const lg_entry_point lg_utils_entry_points[] = {
     LG_ENTRY(limit_get, "cuCtxGetLimit", 1),
     LG_ENTRY(limit_set, "cuCtxSetLimit", 1),
     LG_ENTRY(function_cache, "cuFuncSetCacheConfig", 1),
-    LG_ENTRY(stream_capturing, "cuStreamIsCapturing", 1),
     LG_ENTRY(active_clusters, "cuOccupancyMaxActiveClusters", 0),
 };
 
@@ -1485,7 +1485,7 @@ static int lg_ask_capturing(const char *who, void *stream, int *capturing)
         status = lg_need_context(who, stream, &context);
     if (status != LG_SUCCESS)
         return status;
-    status = lg_utils.stream_capturing(stream, capturing);
+    status = lg_cuda.stream_capturing(stream, capturing);
     return status == LG_SUCCESS ? status : lg_driver_failed(who, "cuStreamIsCapturing", status, "");
 }
 

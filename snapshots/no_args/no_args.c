@@ -247,6 +247,7 @@ typedef struct lg_driver {
     int (*context_device)(int *device);
     int (*primary_retain)(void **context, int device);
     int (*stream_context)(void *stream, void **context);
+    int (*stream_capturing)(void *stream, int *capturing);
     int (*launch_plain)(void *function, unsigned int grid_x, unsigned int grid_y,
                         unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                         unsigned int block_z, unsigned int shared_bytes, void *stream,
@@ -298,6 +299,7 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(context_device, "cuCtxGetDevice", 1),
     LG_ENTRY(primary_retain, "cuDevicePrimaryCtxRetain", 1),
     LG_ENTRY(stream_context, "cuStreamGetCtx", 0),
+    LG_ENTRY(stream_capturing, "cuStreamIsCapturing", 1),
     LG_ENTRY(launch_plain, "cuLaunchKernel", 1),
     LG_ENTRY(launch, "cuLaunchKernelEx", 0),
     LG_ENTRY(device_attribute, "cuDeviceGetAttribute", 1),
@@ -989,6 +991,30 @@ static inline int lg_count_blocks(const lg_variant *variant, lg_grid *grid)
     return LG_SUCCESS;
 }
 
+/* Some drivers fail a launch with programmatic serialization while its stream is captured into a
+ * graph. Define LG_CAPTURE_WITHOUT_PDL to leave this attribute out of such launches: what it allows
+ * is a head start, so that nothing but time is lost. */
+#ifdef LG_CAPTURE_WITHOUT_PDL
+enum { LG_MOST_LEFT = 8 };
+
+static void lg_leave_out_pdl(lg_launch_config *config, lg_launch_attribute left[LG_MOST_LEFT])
+{
+    int capturing = 0;
+    uint32_t count = 0;
+    if (config->attribute_count == 0 || config->attribute_count > LG_MOST_LEFT)
+        return;
+    /* A stream that cannot be asked is none that a launch goes to: that says why. */
+    if (lg_cuda.stream_capturing(config->stream, &capturing) != LG_SUCCESS || !capturing)
+        return;
+    for (uint32_t i = 0; i < config->attribute_count; i++) {
+        if (config->attributes[i].id != LG_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION)
+            left[count++] = config->attributes[i];
+    }
+    config->attributes = left;
+    config->attribute_count = count;
+}
+#endif
+
 /* An empty grid is a success that launches nothing, whatever the other sizes are. */
 static inline int lg_launch_grid(lg_state *state, const lg_kernel *kernel, void *stream,
                                  uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, void **slots)
@@ -1014,12 +1040,16 @@ static inline int lg_launch_grid(lg_state *state, const lg_kernel *kernel, void 
         if (LG_UNLIKELY(status != LG_SUCCESS))
             return status;
     }
-    const lg_launch_config config = {
+    lg_launch_config config = {
         (uint32_t)grid.x,   (uint32_t)grid.y, (uint32_t)grid.z,
         variant->threads,   1,                1,
         variant->shared,    stream,           variant->attributes,
         variant->attribute_count,
     };
+#ifdef LG_CAPTURE_WITHOUT_PDL
+    lg_launch_attribute left[LG_MOST_LEFT];
+    lg_leave_out_pdl(&config, left);
+#endif
     status = lg_cuda.launch(&config, loaded->function, slots, NULL);
     if (LG_UNLIKELY(status == LG_ERROR_INVALID_CONTEXT)) {
         /* A thread without a context: only now is it worth asking for one. */

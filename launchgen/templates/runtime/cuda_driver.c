@@ -13,6 +13,7 @@ typedef struct lg_driver {
     int (*context_device)(int *device);
     int (*primary_retain)(void **context, int device);
     int (*stream_context)(void *stream, void **context);
+    int (*stream_capturing)(void *stream, int *capturing);
     int (*launch_plain)(void *function, unsigned int grid_x, unsigned int grid_y,
                         unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                         unsigned int block_z, unsigned int shared_bytes, void *stream,
@@ -64,6 +65,7 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(context_device, "cuCtxGetDevice", 1),
     LG_ENTRY(primary_retain, "cuDevicePrimaryCtxRetain", 1),
     LG_ENTRY(stream_context, "cuStreamGetCtx", 0),
+    LG_ENTRY(stream_capturing, "cuStreamIsCapturing", 1),
     LG_ENTRY(launch_plain, "cuLaunchKernel", 1),
     LG_ENTRY(launch, "cuLaunchKernelEx", 0),
     LG_ENTRY(device_attribute, "cuDeviceGetAttribute", 1),

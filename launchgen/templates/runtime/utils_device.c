@@ -148,7 +148,7 @@ static int lg_ask_capturing(const char *who, void *stream, int *capturing)
         status = lg_need_context(who, stream, &context);
     if (status != LG_SUCCESS)
         return status;
-    status = lg_utils.stream_capturing(stream, capturing);
+    status = lg_cuda.stream_capturing(stream, capturing);
     return status == LG_SUCCESS ? status : lg_driver_failed(who, "cuStreamIsCapturing", status, "");
 }
 

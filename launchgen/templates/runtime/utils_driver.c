@@ -20,7 +20,6 @@ typedef struct lg_utils_driver {
     int (*limit_get)(size_t *value, int limit);
     int (*limit_set)(int limit, size_t value);
     int (*function_cache)(void *function, int preference);
-    int (*stream_capturing)(void *stream, int *capturing);
     int (*active_clusters)(int *count, void *function, const lg_launch_config *config);
 } lg_utils_driver;
 
@@ -31,7 +30,6 @@ static const lg_entry_point lg_utils_entry_points[] = {
     LG_ENTRY(limit_get, "cuCtxGetLimit", 1),
     LG_ENTRY(limit_set, "cuCtxSetLimit", 1),
     LG_ENTRY(function_cache, "cuFuncSetCacheConfig", 1),
-    LG_ENTRY(stream_capturing, "cuStreamIsCapturing", 1),
     LG_ENTRY(active_clusters, "cuOccupancyMaxActiveClusters", 0),
 };
 
