@@ -1,6 +1,8 @@
 # make demo   emit, build and run the example kernel
 # make test   everything that is checked before a change lands
 # make golden write all expected output anew after a change of it
+# make reliability
+#             write docs/reliability.md anew, from a run of all tests
 # make test-triton
 #             fetch releases of Triton (2 GB) and compare launchers with theirs
 
@@ -10,13 +12,16 @@ BIN := $(VENV)/bin
 TRITON := build/triton
 TRITON_RELEASES := 3.4.0 3.5.1 3.6.0 3.7.0 3.8.0 3.9.0
 
-.PHONY: demo test test-triton lint golden clean
+.PHONY: demo test reliability test-triton lint golden clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/add/demo.py build/demo
 
 test: lint
-	$(BIN)/python -m pytest -m "not gpu and not triton" -n auto
+	$(BIN)/python -m pytest -m "not gpu and not triton" -n auto --reliability check
+
+reliability: lint
+	$(BIN)/python -m pytest -m "not gpu and not triton" -n auto --reliability write
 
 # Each in a folder of its own: one environment cannot have several.
 test-triton: $(TRITON_RELEASES:%=$(TRITON)/%.fetched)

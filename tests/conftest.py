@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import pytest
 
 from launchgen.testing import RecordingDriver
 from tests.launchers import Host, remove_session_folder
+from tests.reliability import Reliability
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--reliability",
+        choices=("check", "write"),
+        help="compare docs/reliability.md with this run of all tests, or write it",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    mode = config.getoption("--reliability")
+    # Workers of pytest-xdist report to the process that started them.
+    if mode is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Reliability(mode))
 
 
 @pytest.fixture
-def host(recording_driver: RecordingDriver) -> Host:
-    """Return a program with launchers over the recording driver: one device of sm_90."""
-    return Host(recording_driver)
+def host(
+    recording_driver: RecordingDriver, record_property: Callable[[str, object], None]
+) -> Iterator[Host]:
+    """Yield a program with launchers over the recording driver: one device of sm_90."""
+    host = Host(recording_driver)
+    yield host
+    record_property("bad inputs", host.refused)
 
 
 def pytest_sessionfinish() -> None:

@@ -249,6 +249,8 @@ class Host:
         """Take ``driver`` as it is loaded; launchers of another ``kind`` of driver stay apart."""
         self.driver = driver
         self.kind = kind
+        self.refused = 0
+        """How many calls ``refusal`` saw refused."""
         self._functions: dict[Launcher, int] = {}
         self._forget_stale()
 
@@ -325,6 +327,7 @@ class Host:
         text = str(error)
         assert len(self.driver.launches) == before
         assert text.startswith(f"{launcher.name}: ")
+        self.refused += 1
         return text
 
     # ---- launchers -----------------------------------------------------------------------------

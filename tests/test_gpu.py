@@ -9,6 +9,7 @@ import ctypes
 import importlib.machinery
 import importlib.util
 import json
+import random
 import subprocess
 import sys
 import threading
@@ -649,3 +650,78 @@ def test_bench_tells_of_a_kernel_that_goes_wrong(folders: Callable[[str], Path])
     assert (done.returncode, done.stdout) == (3, "")
     assert "(700)" in done.stderr
     assert "--buffer" in done.stderr
+
+
+# ---- a storm -------------------------------------------------------------------------------------
+
+CALLS: Final = 100_000
+EACH: Final = 64
+"""Elements that a good call writes, of a place that no other call has."""
+
+
+def _bad_python(good: tuple[Any, ...]) -> list[tuple[type[Exception], tuple[Any, ...]]]:
+    """Return calls that have to be refused, each with what it raises."""
+    grid, stream, x, y, out, n, alpha = good
+    return [
+        (ValueError, (grid, stream, x.cpu(), y, out, n, alpha)),
+        (ValueError, ((1, 65536), stream, x, y, out, n, alpha)),
+        (ValueError, (-1, stream, x, y, out, n, alpha)),
+        (OverflowError, (grid, stream, x, y, 2**64, n, alpha)),
+        (OverflowError, (grid, stream, x, -8, out, n, alpha)),
+        (OverflowError, (grid, stream, x, y, out, 2**31, alpha)),
+        (TypeError, (grid, stream, x, y, out, 1.5, alpha)),
+        (TypeError, (grid, stream, x, y, out, n, "x")),
+        (TypeError, (grid, stream, x, y, out, n)),
+        (TypeError, (*good, 1024, 7)),
+        (TypeError, (grid, "stream", x, y, out, n, alpha)),
+        (TypeError, (grid, stream, object(), y, out, n, alpha)),
+    ]
+
+
+def _bad_c(good: tuple[Any, ...]) -> list[tuple[type[Exception], tuple[Any, ...]]]:
+    _, stream, *rest = good
+    return [
+        (RuntimeError, (grid, stream, *rest))
+        for grid in ((1, 65536, 1), (2**31, 1, 1), (1, 1, 2**32 - 1))
+    ]
+
+
+def test_a_storm_of_good_and_bad_calls_leaves_every_result_right(
+    launcher: Callable[[str], Launcher], face: str
+) -> None:
+    add = launcher("add")
+    drawn = random.Random(20_26)
+    bad = _bad_c if face == "c" else _bad_python
+    x, y = torch.rand(2, CALLS, EACH, device="cuda")
+    out = torch.full((CALLS, EACH), float("nan"), device="cuda")
+    alphas = torch.full((CALLS, 1), float("nan"))
+    streams = [None, torch.cuda.Stream(), torch.cuda.Stream()]
+    torch.cuda.synchronize()
+    refused = 0
+    for call in range(CALLS):
+        alpha = drawn.randrange(1, 1 << 12) / 16
+        place = (x[call], y[call], out[call])
+        good = ((1, 1, 1), drawn.choice(streams), *place, EACH, alpha)
+        if drawn.random() < 1 / 3:
+            error, arguments = drawn.choice(bad(good))
+            with pytest.raises(error):
+                add(*arguments)
+            refused += 1
+        else:
+            add(*good)
+            alphas[call] = alpha
+        if drawn.random() < 1 / 5_000 and face == "python":
+            torch.cuda.synchronize()
+            assert add.module is not None
+            add.module.unload()
+    torch.cuda.synchronize()
+    expected = torch.addcmul(y, x, alphas.cuda())
+    written = ~out.isnan().all(dim=1)
+    assert written.sum().item() == CALLS - refused
+    assert torch.equal(written, ~alphas.cuda().isnan().squeeze(1))
+    assert torch.allclose(out[written], expected[written], rtol=1e-6, atol=0)
+    # The context is as healthy as before.
+    assert torch.equal(torch.arange(9, device="cuda").cpu(), torch.arange(9))
+    add((1, 1, 1), None, x[0], y[0], out[0], EACH, 2.0)
+    torch.cuda.synchronize()
+    assert torch.allclose(out[0], x[0] * 2 + y[0])

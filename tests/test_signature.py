@@ -4,6 +4,7 @@ import contextlib
 import json
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -317,12 +318,13 @@ def errors(text: str) -> list[str]:
 
 @pytest.mark.parametrize("path", sorted((TESTS / "errors").glob("*.txt")), ids=lambda p: p.stem)
 def test_a_bad_signature_is_refused_with_every_mistake(
-    path: Path, snapshot: SnapshotAssertion
+    path: Path, snapshot: SnapshotAssertion, record_property: Callable[[str, object], None]
 ) -> None:
     text = path.read_bytes().decode().removesuffix("\n")
     with pytest.raises(SignatureError) as caught:
         parse(text, name=path.name)
     assert str(caught.value) == snapshot
+    record_property("bad inputs", 1)
 
 
 @pytest.mark.parametrize("token", ["i128", "i4", "foo", "int", "i32x", "I32"])
