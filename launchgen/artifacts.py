@@ -106,18 +106,23 @@ class Face(NamedTuple):
         return tuple(f"-Xcompiler={flag}" for flag in self.host_flags)
 
 
+# Python's headers assert, which would end the process; interpreters are built without.
+PYTHON_FLAGS: Final = ("-shared", "-O1", "-DNDEBUG")
+
 LIBRARY: Final = Face(summary="C library", file="lib{name}.so")
 EXTENSION: Final = Face(
     summary="Python extension module",
     file="{module}{suffix}",
     uses_headers=False,
     needs_python=True,
+    flags=PYTHON_FLAGS,
 )
 UTILS: Final = Face(
     summary="Python extension module for every kernel",
     file="cuda_utils{suffix}",
     uses_headers=False,
     needs_python=True,
+    flags=PYTHON_FLAGS,
 )
 PROGRAM: Final = Face(
     summary="example program",

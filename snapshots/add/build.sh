@@ -45,7 +45,7 @@ if test -n "$is_nvcc"; then
 else
     flags='-std=c11 -fPIC -fvisibility=hidden'
 fi
-$CC -shared -O1 $flags -isystem "$include" ${CPPFLAGS:-} ${CFLAGS:-} -o "add$suffix" add_py.c ${LDFLAGS:-} -ldl -lpthread
+$CC -shared -O1 -DNDEBUG $flags -isystem "$include" ${CPPFLAGS:-} ${CFLAGS:-} -o "add$suffix" add_py.c ${LDFLAGS:-} -ldl -lpthread
 
 # The example program.
 if test -n "$is_nvcc"; then

@@ -47,4 +47,4 @@ if test -n "$is_nvcc"; then
 else
     flags='-std=c11 -fPIC -fvisibility=hidden'
 fi
-$CC -shared -O1 $flags -isystem "$include" ${CPPFLAGS:-} ${CFLAGS:-} -o "matmul$suffix" matmul_py.c ${LDFLAGS:-} -ldl -lpthread
+$CC -shared -O1 -DNDEBUG $flags -isystem "$include" ${CPPFLAGS:-} ${CFLAGS:-} -o "matmul$suffix" matmul_py.c ${LDFLAGS:-} -ldl -lpthread
