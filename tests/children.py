@@ -15,6 +15,9 @@ from typing import Any
 from launchgen.testing import RecordingDriver
 from tests.programs import AnyLauncher, Library, import_module, made_of, names
 
+MEMORY = (0x10000, 1 << 24)
+"""Where tensors lie that are passed to a launch."""
+
 UNHEEDED = ("cuFuncGetParamInfo", "cuKernelGetParamInfo", "cuDriverGetVersion")
 """A driver need not know a kernel's parameters, and one of no version is an old one."""
 
@@ -85,7 +88,7 @@ class Process:
 
     def remember_memory(self) -> None:
         """Let the driver know where a launch's tensors lie."""
-        self.driver.add_memory(0x10000, 1 << 24)
+        self.driver.add_memory(*MEMORY)
 
     def launch(self) -> int:
         return self.launcher.launch(stream=self.stream, function=self.function)
@@ -185,6 +188,7 @@ def plain(library: Library) -> dict[str, Any]:
 def without(library: Library, missing: Sequence[str], **settings: Any) -> dict[str, Any]:
     """Launch under a driver without the symbols ``missing``, and once with a stream."""
     driver = RecordingDriver(missing=missing, **settings).load()
+    driver.add_memory(*MEMORY)
     launcher = library.fresh()
     status = launcher.launch()
     text = launcher.error

@@ -368,8 +368,11 @@ class PythonLibrary:
     function: bool
 
     @classmethod
-    def of(cls, emitted: Emitted, *flags: str) -> PythonLibrary:
-        """Compile a launcher of a signature that has no tuples."""
+    def of(cls, emitted: Emitted, *flags: str, tensors: bool = True) -> PythonLibrary:
+        """Compile a launcher of a signature that has no tuples.
+
+        Addresses are passed as ``tensors``, about which the driver is asked, or as ints.
+        """
         plan = emitted.plan
         count = len(plan.scratch)
         values = _values(plan)
@@ -380,7 +383,7 @@ class PythonLibrary:
                 passed.append(("as it is", None))
                 continue
             parameter, value = next(leaves)
-            is_tensor = parameter.is_pointer and parameter.descriptor is None
+            is_tensor = tensors and parameter.is_pointer and parameter.descriptor is None
             passed.append(("tensor" if is_tensor else "as it is", value))
             if parameter.descriptor is not None:
                 passed[-1] = ("descriptor", value)
@@ -464,10 +467,10 @@ FACES: Final = ("c", "cpython")
 
 
 @functools.cache
-def library(face: str, kernel: str, **options: Any) -> Library:
+def library(face: str, kernel: str, *, tensors: bool = True, **options: Any) -> Library:
     """Return one of ``tests/kernels`` as a launcher of that artifact, compiled once."""
     emitted = emit_zoo(kernel, artifacts=(face,), **options)
-    return CLibrary.of(emitted) if face == "c" else PythonLibrary.of(emitted)
+    return CLibrary.of(emitted) if face == "c" else PythonLibrary.of(emitted, tensors=tensors)
 
 
 # ---- another process -----------------------------------------------------------------------------

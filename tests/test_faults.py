@@ -229,9 +229,11 @@ def test_a_module_that_could_not_be_prepared_is_released() -> None:
     assert found == {"status": [1, 0], "loads": 2, "unloads": 1}
 
 
+@pytest.mark.parametrize("face", FACES)
 def test_scratch8_a_fault_that_stays_is_returned_by_every_launch(
-    driver: RecordingDriver, add: CLauncher
+    driver: RecordingDriver, face: str
 ) -> None:
+    add = library(face, "add", tensors=False).fresh()
     driver.fail("cuLaunchKernelEx", 719, times=None)
     assert [add.launch() for _ in range(3)] == [719, 719, 719]
     assert driver.launches == ()
@@ -250,11 +252,12 @@ def test_unloading_reports_the_call_that_failed(driver: RecordingDriver, add: CL
 # ---- texts ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize("code", [1, 209, 700, 719])
 def test_error4_the_text_says_call_code_kernel_grid_block_shared_and_device(
-    driver: RecordingDriver, code: int
+    driver: RecordingDriver, code: int, face: str
 ) -> None:
-    launcher = c_library("matmul").fresh()
+    launcher = library(face, "matmul", tensors=False).fresh()
     driver.fail("cuLaunchKernelEx", code)
     assert launcher.launch(grid=(7, 5, 3)) == code
     for part in (
@@ -316,16 +319,17 @@ def test_the_text_is_empty_before_a_failure_and_a_success_leaves_it(
     assert add.error == text
 
 
-def test_name3_an_entry_that_the_image_lacks_is_named(driver: RecordingDriver) -> None:
-    launcher = c_library("add", entry="k_0d1d").fresh()
+@pytest.mark.parametrize("face", FACES)
+def test_name3_an_entry_that_the_image_lacks_is_named(driver: RecordingDriver, face: str) -> None:
+    launcher = library(face, "add", tensors=False, entry="k_0d1d").fresh()
     assert launcher.launch() == 500
     for part in ("add: ", "cuLibraryGetKernel", "CUDA_ERROR_NOT_FOUND (500)", "'k_0d1d'"):
         assert part in launcher.error
 
 
-def test_name5_a_failing_look_up_names_kernel_and_entry(
-    driver: RecordingDriver, add: CLauncher
-) -> None:
+@pytest.mark.parametrize("face", FACES)
+def test_name5_a_failing_look_up_names_kernel_and_entry(driver: RecordingDriver, face: str) -> None:
+    add = library(face, "add", tensors=False).fresh()
     driver.fail("cuLibraryGetKernel", 500)
     assert add.launch() == 500
     assert add.error.startswith("add: cuLibraryGetKernel failed: CUDA_ERROR_NOT_FOUND (500)")
@@ -339,9 +343,11 @@ def test_a_long_entry_is_cut_and_not_overrun(driver: RecordingDriver) -> None:
     assert "k" * 400 in launcher.error
 
 
+@pytest.mark.parametrize("face", FACES)
 def test_error1_nothing_is_printed_and_the_process_lives(
-    driver: RecordingDriver, add: CLauncher, capfd: pytest.CaptureFixture[str]
+    driver: RecordingDriver, capfd: pytest.CaptureFixture[str], face: str
 ) -> None:
+    add = library(face, "add", tensors=False).fresh()
     driver.fail("cuLibraryLoadData", 209)
     assert add.launch() == 209
     assert add.launch() == 0
@@ -351,9 +357,10 @@ def test_error1_nothing_is_printed_and_the_process_lives(
 # ---- what the driver lacks -----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize("missing", [["cuTensorMapEncodeTiled", "cuTensorMapEncodeIm2col"], []])
-def test_tma7_a_driver_without_the_encoder_is_named(missing: list[str]) -> None:
-    found = apart(children.without, c_library("desc_copy"), missing)
+def test_tma7_a_driver_without_the_encoder_is_named(missing: list[str], face: str) -> None:
+    found = apart(children.without, library(face, "desc_copy", tensors=False), missing)
     if not missing:
         assert (found["status"], found["launches"]) == (0, 1)
         return

@@ -22,6 +22,7 @@ from launchgen.targets import TARGETS
 from launchgen.testing import Call, RecordingDriver
 from tests import children
 from tests.programs import (
+    FACES,
     FOLDER,
     CLauncher,
     CLibrary,
@@ -31,6 +32,7 @@ from tests.programs import (
     emit_source,
     emit_zoo,
     import_module,
+    library,
     names,
 )
 from tests.zoo import Kernel
@@ -129,8 +131,11 @@ def test_a_library_serves_contexts_that_come_later(driver: RecordingDriver) -> N
     assert names(driver).count("cuLibraryLoadData") == 1
 
 
-def test_ctx3_a_driver_without_libraries_loads_once_for_each_context() -> None:
-    found = apart(children.contexts_one_two_one, c_library("matmul"), NO_LIBRARIES)
+@pytest.mark.parametrize("face", FACES)
+def test_ctx3_a_driver_without_libraries_loads_once_for_each_context(face: str) -> None:
+    found = apart(
+        children.contexts_one_two_one, library(face, "matmul", tensors=False), NO_LIBRARIES
+    )
     assert found["status"] == [0] * 5
     assert found["contexts"] == [1, 2, 1, 2]
     assert found["calls"].count("cuModuleLoadData") == 2
@@ -146,8 +151,9 @@ def test_unloading_modules_visits_their_contexts_and_comes_back() -> None:
     assert found["reloads"].count("cuModuleLoadData") == 1
 
 
-def test_ctx9_a_module_of_a_destroyed_context_does_not_stop_the_launcher() -> None:
-    found = apart(children.destroyed_context, c_library("add"), NO_LIBRARIES)
+@pytest.mark.parametrize("face", FACES)
+def test_ctx9_a_module_of_a_destroyed_context_does_not_stop_the_launcher(face: str) -> None:
+    found = apart(children.destroyed_context, library(face, "add", tensors=False), NO_LIBRARIES)
     assert found["status"] == [0, 0, 0]
     assert found["launches"] == 3
     assert found["unloaded"] != 0
@@ -155,8 +161,9 @@ def test_ctx9_a_module_of_a_destroyed_context_does_not_stop_the_launcher() -> No
     assert found["current"]
 
 
-def test_ctx9_after_a_reset_of_its_context_unload_makes_a_module_load_again() -> None:
-    found = apart(children.reset_context, c_library("add"), NO_LIBRARIES)
+@pytest.mark.parametrize("face", FACES)
+def test_ctx9_after_a_reset_of_its_context_unload_makes_a_module_load_again(face: str) -> None:
+    found = apart(children.reset_context, library(face, "add", tensors=False), NO_LIBRARIES)
     assert found["status"] == [0, 400, 0]
     assert "cuLaunchKernelEx failed: CUDA_ERROR_INVALID_HANDLE (400)" in found["text"]
     assert found["unloaded"] == 400
@@ -181,8 +188,9 @@ def test_load_twice_loads_once(driver: RecordingDriver) -> None:
     assert names(driver).count("cuLibraryLoadData") == 1
 
 
-def test_ctx9_a_launch_after_unload_loads_again(driver: RecordingDriver) -> None:
-    launcher = c_library("add").fresh()
+@pytest.mark.parametrize("face", FACES)
+def test_ctx9_a_launch_after_unload_loads_again(driver: RecordingDriver, face: str) -> None:
+    launcher = library(face, "add", tensors=False).fresh()
     for _ in range(3):
         assert launcher.launch() == 0
         assert launcher.unload() == 0
@@ -192,17 +200,6 @@ def test_ctx9_a_launch_after_unload_loads_again(driver: RecordingDriver) -> None
     assert names(driver).count("cuLibraryUnload") == 3
 
 
-def test_ctx9_python_loads_again_after_unload(driver: RecordingDriver) -> None:
-    module = import_module(python_module("add"))
-    for _ in range(2):
-        module.load()
-        module.launch(4, None, 0x1000, 0x2000, 0x3000, 64, 2.0)
-        module.unload()
-    module.unload()
-    assert names(driver).count("cuLibraryLoadData") == 2
-    assert names(driver).count("cuLibraryUnload") == 2
-
-
 def test_unload_without_load_is_a_success_without_a_driver(driver: RecordingDriver) -> None:
     launcher = c_library("add").fresh()
     assert launcher.unload() == 0
@@ -210,8 +207,11 @@ def test_unload_without_load_is_a_success_without_a_driver(driver: RecordingDriv
     assert launcher.launch() == 0
 
 
-def test_ctx9_a_launch_after_the_context_was_reset_works(driver: RecordingDriver) -> None:
-    launcher = c_library("matmul").fresh()
+@pytest.mark.parametrize("face", FACES)
+def test_ctx9_a_launch_after_the_context_was_reset_works(
+    driver: RecordingDriver, face: str
+) -> None:
+    launcher = library(face, "matmul", tensors=False).fresh()
     assert launcher.launch() == 0
     driver.library.cuDevicePrimaryCtxRelease_v2(0)
     driver.current_context = None
@@ -385,9 +385,10 @@ def test_a_stream_that_is_none_is_reported(two: RecordingDriver) -> None:
 CAPTURE_SAFE = {"cuCtxGetCurrent", "cuCtxGetDevice", "cuStreamGetCtx", "cuLaunchKernelEx"}
 
 
+@pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize("kernel", ["add", "matmul"])
 def test_attr6_a_launch_into_a_capture_makes_no_call_that_would_end_it(
-    two: RecordingDriver, kernel: str
+    two: RecordingDriver, kernel: str, face: str
 ) -> None:
     launcher = c_library(kernel).fresh()
     two.current_context = two.primary_context(1)
@@ -411,8 +412,11 @@ def test_a_single_device_is_not_asked_for_its_streams(driver: RecordingDriver) -
 # ---- shared memory and clusters ------------------------------------------------------------------
 
 
-def test_ctx7_much_shared_memory_is_asked_for_on_each_device(two: RecordingDriver) -> None:
-    launcher = c_library("matmul").fresh()
+@pytest.mark.parametrize("face", FACES)
+def test_ctx7_much_shared_memory_is_asked_for_on_each_device(
+    two: RecordingDriver, face: str
+) -> None:
+    launcher = library(face, "matmul", tensors=False).fresh()
     for device in (0, 1, 0, 1):
         two.current_context = two.primary_context(device)
         assert launcher.launch() == 0
@@ -423,27 +427,34 @@ def test_ctx7_much_shared_memory_is_asked_for_on_each_device(two: RecordingDrive
     assert {launch.shared for launch in two.launches} == {65536}
 
 
-def test_ctx7_static_shared_memory_counts_and_is_not_added(driver: RecordingDriver) -> None:
+@pytest.mark.parametrize("face", FACES)
+def test_ctx7_static_shared_memory_counts_and_is_not_added(
+    driver: RecordingDriver, face: str
+) -> None:
     driver = RecordingDriver(static_shared=1024, opt_in_shared=101376).load()
-    launcher = c_library("matmul").fresh()
+    launcher = library(face, "matmul", tensors=False).fresh()
     assert launcher.launch() == 0
     (asked,) = calls(driver, "cuKernelSetAttribute")
     assert 65536 <= asked.arguments["value"] <= 101376 - 1024
     assert driver.launches[0].shared == 65536
 
 
+@pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize(("static", "asks"), [(0, 0), (8, 0), (9, 1), (4096, 1)])
-def test_ctx7_static_shared_memory_counts_towards_48_kib(static: int, asks: int) -> None:
+def test_ctx7_static_shared_memory_counts_towards_48_kib(static: int, asks: int, face: str) -> None:
     driver = RecordingDriver(static_shared=static).load()
-    launcher = c_library("add", shared=48 * 1024 - 8).fresh()
+    launcher = library(face, "add", tensors=False, shared=48 * 1024 - 8).fresh()
     assert launcher.launch() == 0
     assert len(calls(driver, "cuKernelSetAttribute")) == asks
 
 
+@pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize(("opt_in", "fits"), [(66560, True), (66559, False)])
-def test_ctx7_over_the_limit_is_an_error_with_both_numbers(opt_in: int, fits: bool) -> None:
+def test_ctx7_over_the_limit_is_an_error_with_both_numbers(
+    opt_in: int, fits: bool, face: str
+) -> None:
     driver = RecordingDriver(static_shared=1024, opt_in_shared=opt_in).load()
-    launcher = c_library("matmul").fresh()
+    launcher = library(face, "matmul", tensors=False).fresh()
     if fits:
         assert launcher.launch() == 0
         return
@@ -455,9 +466,10 @@ def test_ctx7_over_the_limit_is_an_error_with_both_numbers(opt_in: int, fits: bo
     assert driver.launches == ()
 
 
-def test_ctx7_the_limit_is_that_of_each_device() -> None:
+@pytest.mark.parametrize("face", FACES)
+def test_ctx7_the_limit_is_that_of_each_device(face: str) -> None:
     driver = RecordingDriver(devices=2, opt_in_shared=(232448, 49152)).load()
-    launcher = c_library("matmul").fresh()
+    launcher = library(face, "matmul", tensors=False).fresh()
     statuses = []
     for device in (0, 1, 0):
         driver.current_context = driver.primary_context(device)
@@ -467,9 +479,10 @@ def test_ctx7_the_limit_is_that_of_each_device() -> None:
     assert names(driver).count("cuLibraryLoadData") == 1
 
 
-def test_ctx7_more_static_than_all_is_refused_with_the_numbers() -> None:
+@pytest.mark.parametrize("face", FACES)
+def test_ctx7_more_static_than_all_is_refused_with_the_numbers(face: str) -> None:
     RecordingDriver(static_shared=70000, opt_in_shared=65536).load()
-    launcher = c_library("matmul").fresh()
+    launcher = library(face, "matmul", tensors=False).fresh()
     assert launcher.launch() == 1
     assert "needs 65536 bytes" in launcher.error
     assert "device 0 allows -4464" in launcher.error
