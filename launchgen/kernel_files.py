@@ -130,7 +130,7 @@ def _require(path: Path) -> None:
 
 def _beside(path: Path, suffixes: tuple[str, ...]) -> Path | None:
     """Return the file of the same name with the first of ``suffixes`` that there is."""
-    for suffix in suffixes:
+    for suffix in suffixes if path.name else ():  # a root has none
         beside = path.with_suffix(suffix)
         if beside != path and stat.S_ISREG(file_mode(beside)):
             return beside
