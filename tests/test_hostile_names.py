@@ -149,8 +149,20 @@ def test_no_error_carries_what_a_terminal_obeys(
         assert code in (0, 2, 3), given
         check_terminal(error)
         check_terminal(out)
+        assert not re.search(r"^error: ", out, re.MULTILINE)
         tried += 1
     record_property("hostile texts", tried)
+
+
+def test_doctor_names_a_driver_for_a_terminal(command: Run, record_property: Record) -> None:
+    # It starts compilers each time.
+    hostile = "".join(TERMINAL)
+    code, out, error = command(["doctor", "--libcuda", hostile])
+    assert code == 3
+    check_terminal(out)
+    check_terminal(error)
+    assert not re.search(r"^error: ", out, re.MULTILINE)
+    record_property("hostile texts", 1)
 
 
 # Fields of metadata that a message may repeat.
