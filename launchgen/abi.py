@@ -14,9 +14,9 @@ from typing import Final, NoReturn
 from msgspec import Struct
 
 from launchgen.diagnostics import Diagnostic, MetadataError, UnsupportedError
+from launchgen.limits import MOST_ARGUMENTS, MOST_RANK
 from launchgen.metadata import LaunchMetadata, Scratch, Version
 from launchgen.notation import (
-    MOST_RANK,
     TENSOR_MAP,
     BytesType,
     Constant,
@@ -30,6 +30,7 @@ from launchgen.notation import (
     TupleType,
     leaf_label,
     leaves,
+    width,
 )
 from launchgen.scalars import SCALARS, Kind, Scalar
 from launchgen.targets import Target
@@ -174,6 +175,7 @@ def slots(signature: Signature, metadata: LaunchMetadata, *, target: Target) -> 
     Raises MetadataError where the metadata contradicts the signature or its own release,
     UnsupportedError for a parameter list that no driver takes.
     """
+    _check_width(signature)
     release = _release(metadata.triton_version)
     _check_descriptors(signature, metadata, release)
     # All of a kernel's descriptors are handed over in one form: a count that differs is refused.
@@ -314,10 +316,13 @@ def _check_descriptors(signature: Signature, metadata: LaunchMetadata, release: 
     ]
     described = metadata.tensor_descriptors
     for leaf, type_ in found:
-        problem = _release_problem(leaf, type_, metadata.triton_version, release)
-        if problem is not None:
+        if type_.rank > MOST_RANK:
+            problem = f"{type_} has rank {type_.rank}"
+            _refuse(signature, leaf, problem, f"a tensor descriptor has at most rank {MOST_RANK}")
+        unknown = _release_problem(leaf, type_, metadata.triton_version, release)
+        if unknown is not None:
             hint = "--triton-version says which release compiled the kernel"
-            _refuse(signature, leaf, problem, hint)
+            _refuse(signature, leaf, unknown, hint)
     if described and len(found) != len(described):
         raise MetadataError(
             Diagnostic(
@@ -332,9 +337,9 @@ def _check_descriptors(signature: Signature, metadata: LaunchMetadata, release: 
             _refuse(signature, leaf, problem, "tensordesc and tensordesc_im2col are two types")
         # An im2col entry holds pixels per column and channels per pixel instead of a box.
         rank = type_.rank if meta.is_im2col else len(meta.block_size)
-        if rank != type_.rank or rank > MOST_RANK:
+        if rank != type_.rank:
             problem = f"{type_} has rank {type_.rank}, its block_size in tensordesc_meta {rank}"
-            _refuse(signature, leaf, problem, f"a tensor map has at most rank {MOST_RANK}")
+            _refuse(signature, leaf, problem, "each is that of the same descriptor")
 
 
 def _release_problem(
@@ -374,15 +379,19 @@ def _check_scratch(role: SlotRole, scratch: Scratch, metadata: LaunchMetadata) -
     )
 
 
+def _check_width(signature: Signature) -> None:
+    found = width(signature)
+    if found > MOST_ARGUMENTS:
+        problem = f"the kernel has {found:,} arguments, those in tuples included"
+        hint = f"a launcher takes at most {MOST_ARGUMENTS:,}"
+        raise UnsupportedError(Diagnostic(problem, hint=hint))
+
+
 def _check_size(total: int, metadata: LaunchMetadata, target: Target) -> None:
     limit = target.large_parameter_bytes
     if metadata.capability is not None and metadata.capability < target.large_parameters_since:
         limit = target.parameter_bytes
     if total > limit:
-        raise UnsupportedError(
-            Diagnostic(
-                f"the kernel's parameters have {total:,} bytes, and {target.name} passes at most "
-                f"{limit:,}",
-                hint="put what is large into device memory and pass its address",
-            )
-        )
+        problem = f"the kernel's parameters have {total:,} bytes, and {target.name} passes at most "
+        hint = "put what is large into device memory and pass its address"
+        raise UnsupportedError(Diagnostic(f"{problem}{limit:,}", hint=hint))

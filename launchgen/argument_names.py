@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from launchgen.limits import MOST_NAME
 from launchgen.naming import is_identifier
 from launchgen.notation import automatic_name
 from launchgen.readers import is_reserved
@@ -12,9 +13,10 @@ from launchgen.readers import is_reserved
 def argument_names(wanted: Sequence[str]) -> tuple[str, ...]:
     """Return a name for each argument; empty for one whose position has to name it.
 
-    A name that a type or another argument has gets underscores appended until it is free.
+    A name that a type or another argument has gets underscores appended until it is free; one that
+    is too long is none.
     """
-    listed = [name if is_identifier(name) else "" for name in wanted]
+    listed = [_usable(name) for name in wanted]
     taken = {automatic_name(at) for at, name in enumerate(listed) if not name}
     found = []
     for name in listed:
@@ -24,3 +26,7 @@ def argument_names(wanted: Sequence[str]) -> tuple[str, ...]:
         taken.add(free)
         found.append(free)
     return tuple(found)
+
+
+def _usable(name: str) -> str:
+    return name if len(name) <= MOST_NAME and is_identifier(name) else ""

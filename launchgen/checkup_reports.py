@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from launchgen.consoles import new_console, stripped
+from launchgen.diagnostics import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,11 +30,13 @@ def checkup_text(checkup: Checkup, *, is_terminal: bool) -> str:
         is_needed = item is checkup.compiler or (item is checkup.driver and checkup.is_refused)
         console.print()
         problem = item.problem or "where it was looked for"
-        console.print(Text(f"{item.name}: {problem}", style="red" if is_needed else "bold"))
+        console.print(
+            Text(printable(f"{item.name}: {problem}"), style="red" if is_needed else "bold")
+        )
         if item.looked:
             console.print(_places(item))
         if item.hint is not None:
-            console.print(f"  hint: {item.hint}")
+            console.print(printable(f"  hint: {item.hint}"))
     return stripped(file)
 
 
@@ -60,12 +63,13 @@ def _overview(checkup: Checkup) -> Table:
     for item in (first, second, *checkup.compilers, *rest):
         indent = "  " if item in checkup.compilers else ""
         version = item.version or ("-" if item.path is None else "?")
-        table.add_row(*map(Text, (indent + item.name, version, item.path or "")))
+        cells = (indent + item.name, version, item.path or "")
+        table.add_row(*map(Text, map(printable, cells)))
         if item is checkup.driver:
             for index, gpu in enumerate(checkup.gpus):
                 major, minor = gpu.capability
                 name = f"{gpu.name}, compute capability {major}.{minor}"
-                table.add_row(*map(Text, (f"  GPU {index}", name, "")))
+                table.add_row(*map(Text, (f"  GPU {index}", printable(name), "")))
             if not checkup.gpus:
                 table.add_row("  GPU", "-", "")
     return table
@@ -80,7 +84,7 @@ def _places(item: Item) -> Table:
         table.add_column(no_wrap=True)
     for place in item.looked:
         cells = (f"  {place.origin}", place.path or "-", place.problem or "taken")
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(Text, map(printable, cells)))
     return table
 
 

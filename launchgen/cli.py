@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import os
 import signal
 import sys
@@ -20,7 +21,7 @@ import click
 
 import launchgen
 from launchgen.bench_options import BENCH, BENCH_HELP, DEFAULT_BUFFER, Bench
-from launchgen.diagnostics import Diagnostic, LaunchgenError, UsageError
+from launchgen.diagnostics import Diagnostic, LaunchgenError, UsageError, printable
 from launchgen.endings import BY_SIGNAL, ending_on_signals
 from launchgen.options import EMIT, Emit, parse_artifacts
 from launchgen.sections import PROGRAM, SectionedCommand, parsed
@@ -87,8 +88,7 @@ def _deliver(files: GeneratedFiles, out: str, given: Emit, *, inputs: tuple[str,
         return 0
     outputs = writer.output_paths(files, out)
     if given.list_outputs:
-        for path in outputs:
-            click.echo(os.fsencode(path))
+        click.echo(writer.listing(outputs), nl=False)
         return 0
     if given.diff:
         text = writer.diff(files, out, inputs=inputs)
@@ -97,7 +97,7 @@ def _deliver(files: GeneratedFiles, out: str, given: Emit, *, inputs: tuple[str,
     if given.check:
         lines = writer.check(files, out, inputs=inputs).lines
         for line in lines:
-            click.echo(os.fsencode(line))
+            click.echo(line)
         return _DIFFERENT if lines else 0
     depfile = None
     if given.depfile is not None:
@@ -110,7 +110,11 @@ def _deliver(files: GeneratedFiles, out: str, given: Emit, *, inputs: tuple[str,
 
 
 def _note(text: str) -> None:
-    click.echo(f"note: {text}", err=True)
+    _say(f"note: {text}")
+
+
+def _say(text: str) -> None:
+    click.echo(printable(text), err=True)
 
 
 def _refuse_contradictions(given: Emit) -> None:
@@ -257,7 +261,7 @@ def doctor(libcuda: str | None, as_json: bool) -> int:
 def _progress(steps: int) -> Iterator[Callable[[Step], None]]:
     """Show steps on standard error: as a bar on a terminal, else one line for each."""
     if not sys.stderr.isatty():
-        yield lambda step: None if step.status else click.echo(f"built {step.product}", err=True)
+        yield lambda step: None if step.status else _say(f"built {step.product}")
         return
     with click.progressbar(length=steps, label="building", file=sys.stderr) as bar:
         yield lambda _: bar.update(1)
@@ -296,7 +300,9 @@ def _run(arguments: list[str]) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        error.show()
+        text = io.StringIO()
+        error.show(text)
+        click.echo("\n".join(map(printable, text.getvalue().split("\n"))), err=True, nl=False)
         return error.exit_code
     except LaunchgenError as error:
         click.echo(str(error), err=True)

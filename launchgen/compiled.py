@@ -98,8 +98,8 @@ def _compile(files: GeneratedFiles, folder: Path, environment: Mapping[str, str]
         for job in build.jobs:
             done = toolchain.run(job.command, folder=made, environment=environment)
             if done.returncode != 0:
-                problem = f"{job.command[0]} failed with status {done.returncode}\n{done.stdout}"
-                raise BuildError(Diagnostic(problem.rstrip()))
+                problem = f"{job.command[0]} failed with status {done.returncode}"
+                raise BuildError(Diagnostic(problem, output=done.stdout.rstrip()))
             job.output.rename(job.product)
         _put(made, folder)
     except OSError as error:

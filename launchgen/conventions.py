@@ -8,6 +8,7 @@ and scratch memory allocated, which is what the convention of that name stands f
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 from typing import Final
 
@@ -16,7 +17,14 @@ import msgspec.structs
 from launchgen.abi import Slot, slots
 from launchgen.artifacts import Convention
 from launchgen.metadata import LaunchMetadata, Scratch
-from launchgen.notation import Argument, Constant, DescriptorType, Signature, TupleType
+from launchgen.notation import (
+    Argument,
+    Constant,
+    DescriptorType,
+    Signature,
+    TupleType,
+    Type,
+)
 from launchgen.signature import parse
 from launchgen.sources import KernelSource, Variant
 from launchgen.targets import Target
@@ -58,12 +66,12 @@ def _expanded(signature: Signature, metadata: LaunchMetadata, target: Target) ->
     by_path = {path: tuple(group) for path, group in groupby(listed, key=lambda slot: slot.path)}
     taken = set(signature.names)
     named = zip(signature.names, signature.arguments, strict=True)
-    parts = [
-        text
+    parts = (
+        part
         for index, (name, argument) in enumerate(named)
-        for text in _parts(argument, name, (index,), by_path, taken)
-    ]
-    return parse(", ".join(parts))
+        for part in _parts(argument, name, (index,), by_path, taken)
+    )
+    return Signature(tuple(parts))
 
 
 def _parts(
@@ -72,30 +80,37 @@ def _parts(
     path: tuple[int, ...],
     by_path: dict[tuple[int, ...], tuple[Slot, ...]],
     taken: set[str],
-) -> Iterator[str]:
-    """Yield an argument as text: itself, or what stands for a descriptor."""
-    if isinstance(argument.type, DescriptorType):
-        yield from (f"{_free(slot, taken)}: {slot.type}" for slot in by_path[path])
-    elif isinstance(argument.type, Constant):
+) -> Iterator[Argument]:
+    """Yield an argument under its name: itself, or what stands for a descriptor."""
+    type_ = argument.type
+    if isinstance(type_, DescriptorType):
+        for slot in by_path[path]:
+            yield Argument(_slot_type(slot.type), name=_free(slot, taken))
+    elif isinstance(type_, Constant):
         # Without a name a literal would be called after its place, which is another one now.
-        yield f"{name}: {msgspec.structs.replace(argument.type, declared=True)}"
+        yield Argument(msgspec.structs.replace(type_, declared=True), name=name)
     else:
-        yield f"{name}: {_text(argument, path, by_path)}"
+        yield Argument(_taken_apart(type_, path, by_path), argument.hint, name)
 
 
-def _text(
-    argument: Argument, path: tuple[int, ...], by_path: dict[tuple[int, ...], tuple[Slot, ...]]
-) -> str:
-    if not isinstance(argument.type, TupleType):
-        return argument.declared
-    parts: list[str] = []
-    for index, element in enumerate(argument.type.elements):
+def _taken_apart(
+    type_: Type, path: tuple[int, ...], by_path: dict[tuple[int, ...], tuple[Slot, ...]]
+) -> Type:
+    if not isinstance(type_, TupleType):
+        return type_
+    parts: list[Argument] = []
+    for index, element in enumerate(type_.elements):
         here = (*path, index)
         if isinstance(element.type, DescriptorType):
-            parts += [slot.type for slot in by_path[here]]
+            parts += [Argument(_slot_type(slot.type)) for slot in by_path[here]]
         else:
-            parts.append(_text(element, here, by_path))
-    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+            parts.append(Argument(_taken_apart(element.type, here, by_path), element.hint))
+    return TupleType(tuple(parts))
+
+
+@cache
+def _slot_type(text: str) -> Type:
+    return parse(text).arguments[0].type
 
 
 def _free(slot: Slot, taken: set[str]) -> str:

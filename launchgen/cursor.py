@@ -6,13 +6,10 @@ A reader either returns or raises :class:`Mistake`; whoever can go on behind it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from launchgen.diagnostics import Diagnostic, Source, Span
+from launchgen.limits import MOST_MISTAKES
 from launchgen.tokens import LOOKAHEAD, Token, TokenKind, match_brackets, shortened, shown, tokenize
-
-MAX_MISTAKES: Final = 100
-"""Mistakes after which reading stops; nobody mends more of them at once."""
 
 
 class Mistake(Exception):
@@ -117,7 +114,7 @@ class Cursor:
     @property
     def full(self) -> bool:
         """Whether enough mistakes were noted to stop reading."""
-        return self.noted >= MAX_MISTAKES
+        return self.noted >= MOST_MISTAKES
 
     def note(self, mistake: Mistake, place: str = "") -> None:
         """Keep ``mistake``; ``place`` is the argument in words, by default the one being read."""
@@ -132,8 +129,8 @@ class Cursor:
         if not self.full:
             return tuple(found)
         rest = Diagnostic(
-            f"more than {MAX_MISTAKES - 1} mistakes; reading stopped",
+            f"more than {MOST_MISTAKES - 1} mistakes; reading stopped",
             Source(self.source.name, ""),
             hint="mend these first",
         )
-        return (*found[:MAX_MISTAKES], rest)
+        return (*found[:MOST_MISTAKES], rest)

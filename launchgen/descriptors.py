@@ -20,9 +20,9 @@ from launchgen.abi import (
 )
 from launchgen.descriptor_records import PlanDescriptor, PlanDescriptorType
 from launchgen.diagnostics import Diagnostic, MetadataError, UnsupportedError
+from launchgen.limits import MOST_RANK
 from launchgen.metadata import LaunchMetadata
 from launchgen.naming import CIdentifier
-from launchgen.notation import MOST_RANK
 from launchgen.records import PlanParameter
 from launchgen.signature import DescriptorType, Leaf, Signature, leaf_label, leaves
 from launchgen.triton_json import TensorDescriptorMeta

@@ -8,7 +8,7 @@ exit codes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 
 class Source(NamedTuple):
@@ -28,8 +28,9 @@ class Span(NamedTuple):
 class Diagnostic(NamedTuple):
     """One finding.
 
-    ``span`` and ``source`` are given together and place a caret; ``details`` are lines that show
-    what the message says; ``hint`` says what to do.
+    ``span`` and ``source`` are given together and place a caret; ``output`` is what another program
+    printed, as it is; ``details`` are lines that show what the message says; ``hint`` says what to
+    do.
     """
 
     message: str
@@ -37,14 +38,16 @@ class Diagnostic(NamedTuple):
     span: Span | None = None
     hint: str | None = None
     details: tuple[str, ...] = ()
+    output: str = ""
 
     def __str__(self) -> str:
-        lines = [f"error: {self._place()}{self.message}"]
+        lines = [printable(f"error: {self._place()}{self.message}")]
+        lines += [self.output] * bool(self.output)
         if self.source is not None and self.span is not None:
             lines += _excerpt(self.source.text, self.span)
-        lines += [f"  {line}" for line in self.details]
+        lines += [f"  {printable(line)}" for line in self.details]
         if self.hint is not None:
-            lines.append(f"  hint: {self.hint}")
+            lines.append(printable(f"  hint: {self.hint}"))
         return "\n".join(lines)
 
     def _place(self) -> str:
@@ -115,12 +118,29 @@ class DriverError(LaunchgenError):
     exit_code = 3
 
 
+# Longer words resemble nothing, and comparing takes quadratic time.
+_LONGEST: Final = 64
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """Return ``"did you mean 'X'?"`` for the nearest known word, or None if nothing is near."""
+    if len(word) > _LONGEST:
+        return None
     import difflib  # noqa: PLC0415 - slow to import, and most runs find no mistake
 
     near = difflib.get_close_matches(word, list(known), n=1)
     return f"did you mean '{near[0]}'?" if near else None
+
+
+def printable(text: str) -> str:
+    """Return text as a terminal may have it: on one line, and nothing that commands or deceives.
+
+    Whatever is named in a message, a file or a kernel, may hold escape sequences, and characters
+    that turn the direction of reading or cannot be seen.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def _line_and_column(text: str, offset: int) -> tuple[int, int]:

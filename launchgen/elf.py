@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from launchgen.diagnostics import Diagnostic, ImageError
 from launchgen.formats import CUBIN
+from launchgen.limits import MOST_SECTIONS
 
 RELOCATABLE: Final = 1
 EXECUTABLE: Final = 2
@@ -37,8 +38,6 @@ _OS_ABI: Final = 7
 
 _MANY_SECTIONS: Final = 0xFFFF
 """In place of the number of the section with names: it is in the first section's header."""
-
-_MOST_SECTIONS: Final = 2**18
 
 # Names may share their ends: ``.text.k`` is the end of ``.rela.text.k``.  Sections of real images
 # have up to four times as many bytes of names as their table has; more is a trap.
@@ -140,7 +139,7 @@ def _sections(data: memoryview, at: int, count: int, names: int) -> tuple[Sectio
     names = first[6] if names == _MANY_SECTIONS else names
     if count > (len(data) - at) // _SECTION.size:
         raise _error("the image ends inside its section headers")
-    if count > _MOST_SECTIONS:
+    if count > MOST_SECTIONS:
         raise _error(f"the image has {count} sections, which no compiler writes")
     headers = list(_SECTION.iter_unpack(data[at : at + count * _SECTION.size]))
     if names >= count:

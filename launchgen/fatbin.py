@@ -18,6 +18,7 @@ Source: NVIDIA does not document it.  This is what fatbinary 13.0 and 13.5 write
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from enum import Enum
@@ -27,13 +28,9 @@ from msgspec import Struct
 
 from launchgen.diagnostics import Diagnostic, ImageError
 from launchgen.formats import FATBIN
+from launchgen.limits import MOST_FATBIN, MOST_IMAGE, MOST_IMAGES, size_text
 
 _MAGIC: Final = int.from_bytes(FATBIN, "little")
-
-MOST_MEMBER: Final = 256 * 2**20
-"""Most bytes of one member or group."""
-MOST_MEMBERS: Final = 512 * 2**20
-"""Most bytes of all members of a file together."""
 
 _FATBIN: Final = struct.Struct("<IHHQ")
 _MEMBER: Final = struct.Struct("<HHIQIIHHIIIQQQ")
@@ -44,6 +41,7 @@ _LZ4: Final = 0x2000
 _ZSTD: Final = 0x8000
 
 _WORD: Final = 8
+_BEGINNING: Final = re.compile(rb"[^\0]")
 
 
 class MemberKind(Enum):
@@ -86,7 +84,7 @@ def read_fatbin(data: bytes) -> tuple[Member, ...]:
     """Return the cubins and PTX of all fatbins of a file, in order; raises ImageError."""
     members: list[Member] = []
     view = memoryview(data)
-    left = MOST_MEMBERS
+    left = MOST_FATBIN
     for start, end in _fatbins(view):
         at = start
         while at < end:
@@ -101,11 +99,13 @@ def read_fatbin(data: bytes) -> tuple[Member, ...]:
             unpacked = _unpacked(header, body)
             left -= len(unpacked)
             if left < 0:
-                raise _error(f"the fatbin's members have more than {MOST_MEMBERS // 2**20} MiB")
+                raise _error(f"the fatbin's members have more than {size_text(MOST_FATBIN)}")
             if header.kind == _GROUP:
                 members.extend(_group_members(head, header, unpacked))
             else:
                 members.append(_member(header.kind, unpacked))
+            if len(members) > MOST_IMAGES:
+                raise _error(f"the fatbin has more than {MOST_IMAGES} images")
     if not members:
         raise _error("the fatbin has neither a cubin nor PTX")
     return tuple(members)
@@ -114,10 +114,8 @@ def read_fatbin(data: bytes) -> tuple[Member, ...]:
 def _fatbins(data: memoryview) -> Iterator[tuple[int, int]]:
     """Yield where the members of each fatbin begin and end; zeros may lie between fatbins."""
     at = 0
-    while at < len(data):
-        if not any(data[at : at + _WORD]):
-            at += _WORD
-            continue
+    while found := _BEGINNING.search(data, at):
+        at += (found.start() - at) // _WORD * _WORD
         if len(data) - at < _FATBIN.size:
             raise _error("the fatbin ends inside its header")
         magic, _, start, size = _FATBIN.unpack_from(data, at)
@@ -175,10 +173,10 @@ def _length(line: memoryview, header: _Header) -> int:
 
 def _unpacked(header: _Header, body: memoryview) -> bytes:
     packing = header.flags & (_LZ4 | _ZSTD)
+    if (header.size if packing else len(body)) > MOST_IMAGE:
+        raise _error(f"the fatbin has a member of more than {size_text(MOST_IMAGE)}, unpacked")
     if not packing:
         return bytes(body)
-    if header.size > MOST_MEMBER:
-        raise _error(f"the fatbin has a member of more than {MOST_MEMBER // 2**20} MiB, unpacked")
     if header.packed > len(body):
         raise _error("the fatbin has a member that is longer, compressed, than its place")
     unpack = _lz4 if packing == _LZ4 else _zstd
@@ -203,7 +201,7 @@ def _zstd(packed: bytes, size: int) -> bytes:
     try:
         # The library believes what a frame says of itself, and takes as much memory.
         frame = zstandard.get_frame_parameters(packed)
-        if frame.content_size != size or frame.window_size > MOST_MEMBER:
+        if frame.content_size != size or frame.window_size > MOST_IMAGE:
             raise _error("the fatbin has a member that does not unpack to the size it declares")
         return zstandard.ZstdDecompressor().decompress(packed, max_output_size=size)
     except (zstandard.ZstdError, ValueError, OverflowError, MemoryError):

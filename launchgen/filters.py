@@ -36,7 +36,9 @@ def c_string(text: str) -> str:
 
 def c_comment(text: str) -> str:
     r"""Return the text as it may stand in a C comment: ASCII, on one line, without an end of it."""
-    return _visible(text).replace("*/", "* /").replace("/*", "/ *")
+    shown = _visible(text).replace("*/", "* /").replace("/*", "/ *")
+    # C11 reads this as a backslash, which joins the next line where it ends one.
+    return f"{shown[:-3]}? ?/" if shown.endswith("??/") else shown
 
 
 def hash_comment(text: str) -> str:

@@ -19,6 +19,7 @@ from msgspec import Struct
 from launchgen.architecture import EXACT, FAMILY, Architecture
 from launchgen.diagnostics import Diagnostic, ImageError
 from launchgen.elf import EXECUTABLE, FUNCTION, RELOCATABLE, Elf, name_at, read_elf, symbols
+from launchgen.limits import MOST_ENTRY
 from launchgen.nvinfo import (
     CONSTANT,
     GENERIC,
@@ -211,6 +212,9 @@ def _entry_names(elf: Elf, size: int) -> Iterator[str]:
     for symbol in found:
         if symbol.kind == FUNCTION and symbol.other & _ENTRY and symbol.section:
             name = name_at(names, symbol.name)
+            if len(name) > MOST_ENTRY:
+                problem = f"has an entry whose name has more than {MOST_ENTRY:,} characters"
+                raise _error(f"the image is damaged: it {problem}")
             if not name or not name.isprintable():
                 raise _error(f"the image is damaged: it has an entry with the name {name!r}")
             size -= len(name)

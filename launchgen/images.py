@@ -9,6 +9,7 @@ from msgspec import Struct
 from launchgen import formats
 from launchgen.diagnostics import Diagnostic, ImageError
 from launchgen.image import ImageFacts, read_cubin
+from launchgen.limits import MOST_TEXT, size_text
 
 
 class CompiledImage(Struct, frozen=True):
@@ -44,6 +45,8 @@ def _text(data: bytes) -> CompiledImage:
 
     # Some editors begin a file with a byte order mark, which the driver does not take.
     data = data.removeprefix(codecs.BOM_UTF8)
+    if len(data) > MOST_TEXT:
+        raise ImageError(Diagnostic(f"the PTX has more than {size_text(MOST_TEXT)}"))
     try:
         text = data.decode()
     except UnicodeDecodeError:

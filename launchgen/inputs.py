@@ -1,23 +1,25 @@
 """Reads a user's files, for which this is the only module, and says what is wrong with one.
 
-Text is read up to ``MOST_TEXT`` bytes; images may have any size.
+How much of each kind is read stands in ``limits.py``.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
 
 from launchgen import formats
-from launchgen.diagnostics import Diagnostic, InputError, Source
-
-MOST_TEXT: Final = 16 * 2**20
-"""Most bytes of a signature or of launch metadata; Triton's JSON has a few thousand."""
+from launchgen.diagnostics import Diagnostic, InputError, Source, printable
+from launchgen.limits import MOST_FATBIN, MOST_IMAGE, MOST_TEXT, size_text
 
 _MAGIC_BYTES: Final = 4
+_NONE_LARGER: Final[Mapping[bytes, int]] = MappingProxyType({})
 
 
 class InputFile(Struct, frozen=True):
@@ -39,11 +41,12 @@ class Content(Struct, frozen=True):
 
 
 def read_image(path: Path) -> Content:
-    """Return a file with compiled kernels, which may have any size unless it is text.
+    """Return a file with compiled kernels: as many bytes as its kind has, text fewest.
 
     Raises InputError for a file that is empty or cannot be read.
     """
-    image = read_file(path, MOST_TEXT, unlimited=(formats.CUBIN, formats.FATBIN))
+    larger = {formats.CUBIN: MOST_IMAGE, formats.FATBIN: MOST_FATBIN}
+    image = read_file(path, MOST_TEXT, larger=larger)
     if not image.data:
         raise input_error(path, "is empty", "compile the kernel again")
     return image
@@ -60,17 +63,19 @@ def as_text(content: Content) -> Source:
     return Source(shown_path(content.file.path), text)
 
 
-def read_file(path: Path, most: int, *, unlimited: tuple[bytes, ...] = ()) -> Content:
+def read_file(path: Path, most: int, *, larger: Mapping[bytes, int] = _NONE_LARGER) -> Content:
     """Return a file's bytes, and refuse one with more than ``most``; 0: only open it.
 
-    One that begins with four bytes of ``unlimited`` may have any size.  Raises InputError.
+    One that begins with four bytes of ``larger`` may have so many.  Raises InputError.
     """
     try:
         with path.open("rb") as file:
             data = file.read(_MAGIC_BYTES) if most else b""
-            is_limited = data not in unlimited
-            if most:
-                data += file.read(most + 1 if is_limited else -1)
+            most = larger.get(data, most)
+            # One that says how large it is need not be read to be refused.
+            size = os.fstat(file.fileno()).st_size
+            if most and size <= most:
+                data += file.read(most + 1 - len(data))
     except IsADirectoryError:
         raise input_error(path, "is a directory") from None
     except FileNotFoundError:
@@ -80,8 +85,8 @@ def read_file(path: Path, most: int, *, unlimited: tuple[bytes, ...] = ()) -> Co
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise input_error(path, f"cannot be read: {reason or error}") from None
-    if is_limited and len(data) > most:
-        raise input_error(path, f"has more than {most // 2**20} MiB, which no such file needs")
+    if most and max(size, len(data)) > most:
+        raise input_error(path, f"has more than {size_text(most)}, which no such file needs")
     return Content(InputFile(path, path.name, hashlib.sha256(data).hexdigest()), data)
 
 
@@ -93,7 +98,7 @@ def input_error(path: Path, problem: str, hint: str | None = None) -> InputError
 def shown_path(path: Path) -> str:
     """Return a path as a message can have it."""
     # A name need not be UTF-8, and then could not be printed.
-    return str(path).encode("utf-8", "backslashreplace").decode()
+    return printable(str(path))
 
 
 def file_mode(path: Path) -> int:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from launchgen.diagnostics import Diagnostic, UsageError
 from launchgen.inputs import file_mode, input_error, is_same, read_file, shown_path
+from launchgen.limits import MOST_IMAGES
 from launchgen.targets import Target
 
 METADATA_SUFFIX: Final = ".json"
@@ -56,6 +57,10 @@ def choose_files(
     if no_image and images:
         hint = "leave one of them out"
         raise UsageError(Diagnostic("--image and --no-image contradict each other", hint=hint))
+    if len(images) > MOST_IMAGES:
+        problem = f"--image is given {len(images):,} times: a launcher has at most {MOST_IMAGES}"
+        hint = "emit several launchers, with names of their own"
+        raise UsageError(Diagnostic(problem, hint=hint))
     if metadata is not None:
         _refuse_group(metadata)
     own = _kernel_files(kernel, target)
@@ -125,7 +130,7 @@ def _require(path: Path) -> None:
 
 def _beside(path: Path, suffixes: tuple[str, ...]) -> Path | None:
     """Return the file of the same name with the first of ``suffixes`` that there is."""
-    for suffix in suffixes:
+    for suffix in suffixes if path.name else ():  # a root has none
         beside = path.with_suffix(suffix)
         if beside != path and stat.S_ISREG(file_mode(beside)):
             return beside

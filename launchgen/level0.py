@@ -19,6 +19,7 @@ from msgspec import Struct
 from launchgen.argument_names import argument_names
 from launchgen.diagnostics import Diagnostic, MetadataError, Source, UnsupportedError
 from launchgen.level0_records import ABI_VERSION
+from launchgen.limits import MOST_ARGUMENTS
 from launchgen.notation import (
     Argument,
     Constant,
@@ -27,6 +28,7 @@ from launchgen.notation import (
     automatic_name,
     divisibility_hint,
 )
+from launchgen.readers import is_writable
 from launchgen.signature import parse
 from launchgen.tokens import shown
 from launchgen.triton_json import TensorDescriptorMeta, TritonMetadata, decode_json
@@ -120,12 +122,12 @@ def read_arguments(level0: Level0, source: Source) -> Signature:
     names = argument_names(list(written_names))
     found: dict[int, Argument] = {}
     for written, name in zip(arguments, names, strict=True):
-        if not 0 <= written.index < _MOST_ARGUMENTS:
+        if not 0 <= written.index < MOST_ARGUMENTS:
             raise _misplaced(written, source, "which is no place in a call")
         if written.index in found:
             raise _misplaced(written, source, "as another argument has")
         found[written.index] = _argument(written, name, source)
-    for index, constant in _constants(level0):
+    for index, constant in _constants(level0, source):
         if index in found:
             name = found[index].name or automatic_name(index)
             problem = f"constants: index {index} is that of argument '{name}'"
@@ -134,10 +136,6 @@ def read_arguments(level0: Level0, source: Source) -> Signature:
     unknown = Argument(Constant(Unknown(), declared=True))
     last = max(found, default=-1)
     return Signature(tuple(found.get(index, unknown) for index in range(last + 1)), source)
-
-
-_MOST_ARGUMENTS: Final = 4_096
-"""Far more than any kernel has; the place of one decides how many stand before it."""
 
 
 def _misplaced(written: Level0Argument, source: Source, problem: str) -> MetadataError:
@@ -157,13 +155,18 @@ def _argument(written: Level0Argument, name: str, source: Source) -> Argument:
     return Argument(type_, divisibility_hint(type_, written.divisible_by or 0), name)
 
 
-def _constants(level0: Level0) -> Iterator[tuple[int, Constant]]:
+def _constants(level0: Level0, source: Source) -> Iterator[tuple[int, Constant]]:
     for key, value in level0.constants.items():
         # An element of a tuple is not a number: its type says that it is a constant.
-        if _INDEX.fullmatch(key) and int(key) < _MOST_ARGUMENTS:
-            is_literal = value is None or isinstance(value, bool | int | float | str)
+        if _INDEX.fullmatch(key):
+            if len(key) > _MOST_DIGITS or int(key) >= MOST_ARGUMENTS:
+                problem = f"constants: index {shown(key)} is no place in a call"
+                raise MetadataError(Diagnostic(problem, source=Source(source.name, "")))
+            is_value = value is None or isinstance(value, bool | int | float | str)
+            is_literal = is_value and is_writable(value)
             constant = Constant(value if is_literal else Unknown(), declared=not is_literal)
             yield int(key), constant
 
 
-_INDEX: Final = re.compile(r"[0-9]{1,6}", re.ASCII)
+_INDEX: Final = re.compile(r"[0-9]+", re.ASCII)
+_MOST_DIGITS: Final = 6

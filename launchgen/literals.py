@@ -20,10 +20,6 @@ WORDS: Final[Mapping[str, bool | float | None]] = MappingProxyType(
 )
 """Constants that are spelled as words; none of them can be a name."""
 
-# Below CPython's least limit for printing an integer in decimal (640 digits), so that every
-# integer that is read can also be written.
-_MOST_BITS: Final = 2048
-
 _ESCAPE: Final = re.compile(
     r"""\\(?:(?P<plain>[\\'"abfnrtv])
         |(?P<octal>[0-7]{1,3})
@@ -36,12 +32,12 @@ _ESCAPE: Final = re.compile(
 _PLAIN: Final = MappingProxyType(dict(zip("\\'\"abfnrtv", "\\'\"\a\b\f\n\r\t\v", strict=True)))
 
 
-def read_number(text: str) -> int | float:
+def read_number(text: str, *, most_bits: int) -> int | float:
     """Return the number that Python reads from ``text``, which may begin with a sign.
 
-    Raises ``ValueError`` with a reason where there is none, or none that can be written back.
+    Raises ``ValueError`` with a reason where there is none, or one of more than ``most_bits``.
     """
-    if len(text) > 2 * _MOST_BITS:
+    if len(text) > 2 * most_bits:
         raise ValueError("the number is too long")
     if text.lstrip("+-") in WORDS:
         return float(text)
@@ -49,8 +45,8 @@ def read_number(text: str) -> int | float:
         integer = int(text, 0)
     except ValueError:
         return _read_float(text)
-    if integer.bit_length() > _MOST_BITS:
-        raise ValueError(f"the integer has more than {_MOST_BITS} bits")
+    if integer.bit_length() > most_bits:
+        raise ValueError(f"the integer has more than {most_bits} bits")
     return integer
 
 

@@ -19,8 +19,10 @@ from launchgen.diagnostics import (
     UsageError,
 )
 from launchgen.image import Entry
+from launchgen.limits import MOST_ENTRY
 from launchgen.overrides import Cluster, Overrides, Scratch, Version, parse_version
 from launchgen.targets import Target
+from launchgen.tokens import shortened
 from launchgen.triton_json import (
     TensorDescriptorMeta,
     TritonMetadata,
@@ -183,8 +185,8 @@ def _check_origin(fields: TritonMetadata, machine: TritonTarget, target: Target)
     if machine.backend not in (None, target.name):
         raise MetadataError(
             Diagnostic(
-                f"target.backend is '{machine.backend}': the kernel was not compiled for "
-                f"{target.name}",
+                f"target.backend is '{shortened(machine.backend or '')}': the kernel was not "
+                f"compiled for {target.name}",
                 hint="emit a launcher for a kernel of the same target",
             )
         )
@@ -205,20 +207,20 @@ def entry_name(raw: TritonMetadata | None, overrides: Overrides) -> str | None:
     """
     fields = raw if raw is not None else TritonMetadata()
     if overrides.entry is not None and not _is_entry(overrides.entry):
-        problem = f"--entry is {overrides.entry!a}: no kernel is called so"
+        problem = f"--entry is {shortened(overrides.entry)!a}: no kernel is called so"
         raise UsageError(Diagnostic(problem, hint="give the kernel's name inside the image"))
     if overrides.entry is not None:
         return overrides.entry
     if fields.name is None:
         return None
     if not _is_entry(fields.name):
-        problem = f"name is {fields.name!a}: no kernel is called so"
+        problem = f"name is {shortened(fields.name)!a}: no kernel is called so"
         raise MetadataError(Diagnostic(problem, hint="--entry overrides it"))
     return fields.name
 
 
 def _is_entry(name: str) -> bool:
-    return name != "" and name.isprintable()
+    return 0 < len(name) <= MOST_ENTRY and name.isprintable()
 
 
 def _num_warps(
@@ -364,7 +366,7 @@ def _field_version(fields: TritonMetadata) -> Version | None:
     try:
         return parse_version(fields.triton_version)
     except ValueError:
-        problem = f"triton_version is {fields.triton_version!a}: no version of Triton"
+        problem = f"triton_version is {shortened(fields.triton_version)!a}: no version of Triton"
         raise MetadataError(Diagnostic(problem, hint="--triton-version overrides it")) from None
 
 
@@ -372,8 +374,12 @@ def _capability(machine: TritonTarget) -> int | None:
     if machine.arch is None:
         return None
     if isinstance(machine.arch, str) or machine.arch not in _ARCHITECTURES:
-        shown = _shown(machine.arch) if isinstance(machine.arch, int) else f"{machine.arch!a}"
-        problem = f"target.arch is {shown}: no compute capability"
+        arch = (
+            f"{shortened(machine.arch)!a}"
+            if isinstance(machine.arch, str)
+            else _shown(machine.arch)
+        )
+        problem = f"target.arch is {arch}: no compute capability"
         raise MetadataError(Diagnostic(problem, hint="as in 90, for capability 9.0"))
     return machine.arch
 

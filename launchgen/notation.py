@@ -25,10 +25,6 @@ DESCRIPTOR: Final = "tensordesc"
 DESCRIPTOR_IM2COL: Final = "tensordesc_im2col"
 
 
-MOST_RANK: Final = 5
-"""Dimensions of a tensor map."""
-
-
 class Hint(Enum):
     """A promise about an argument's value."""
 
@@ -250,6 +246,16 @@ def divisibility_hint(type_: Type, divisor: int) -> Hint | None:
     )
     hint = Hint.DIVISIBLE_BY_16
     return hint if takes_hint and divisor and divisor % hint.value == 0 else None
+
+
+def width(signature: Signature) -> int:
+    """Return the number of arguments, elements of tuples and tuples themselves included."""
+    return _width(signature.arguments)
+
+
+def _width(arguments: tuple[Argument, ...]) -> int:
+    inner = (each.type.elements for each in arguments if isinstance(each.type, TupleType))
+    return len(arguments) + sum(map(_width, inner))
 
 
 def unhinted_pointers(signature: Signature) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from launchgen.diagnostics import Diagnostic, ImageError
+from launchgen.limits import MOST_PARAMETERS
 
 UNMARKED: Final = 0
 LOCAL: Final = 1
@@ -28,9 +29,6 @@ CONSTANT: Final = 3
 GLOBAL: Final = 4
 GENERIC: Final = 5
 """An address in no memory in particular."""
-
-MOST_PARAMETERS: Final = 32764
-"""As many bytes as a parameter list can have (PTX ISA, "Kernel Function Parameters")."""
 
 _BYTE: Final = 2
 _SIZED: Final = 4

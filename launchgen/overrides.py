@@ -10,6 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from launchgen.tokens import shortened
+
 Version = tuple[int, int]
 Cluster = tuple[int, int, int]
 
@@ -50,7 +52,7 @@ def parse_version(text: str) -> Version:
     """
     match = _VERSION.fullmatch(text)
     if match is None:
-        raise ValueError(f"'{text}' is no version of Triton, as in 3.6.0")
+        raise ValueError(f"'{shortened(text)}' is no version of Triton, as in 3.6.0")
     return int(match[1]), int(match[2])
 
 
@@ -61,7 +63,7 @@ def parse_cluster(text: str) -> Cluster:
         case [int(x), int(y), int(z)]:
             return x, y, z
         case _:
-            raise ValueError(f"'{text}' is not X,Y,Z: three numbers, as in 2,1,1")
+            raise ValueError(f"'{shortened(text)}' is not X,Y,Z: three numbers, as in 2,1,1")
 
 
 def parse_scratch(text: str) -> Scratch:
@@ -76,7 +78,8 @@ def parse_scratch(text: str) -> Scratch:
         case [int(size), int(align)]:
             return Scratch(size, align)
         case _:
-            raise ValueError(f"'{text}' is not SIZE or SIZE:ALIGN in bytes, as in 256:128")
+            form = "SIZE or SIZE:ALIGN in bytes, as in 256:128"
+            raise ValueError(f"'{shortened(text)}' is not {form}")
 
 
 def _natural(text: str) -> int | None:

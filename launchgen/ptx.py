@@ -22,12 +22,12 @@ from typing import Final
 from launchgen.architecture import Architecture
 from launchgen.diagnostics import Diagnostic, ImageError
 from launchgen.image import Dimensions, Entry, ImageFacts, as_parameters
+from launchgen.limits import MOST_ENTRY, MOST_PARAMETERS
 from launchgen.nvinfo import (
     CONSTANT,
     GENERIC,
     GLOBAL,
     LOCAL,
-    MOST_PARAMETERS,
     SHARED,
     UNMARKED,
     MarkedParameter,
@@ -176,6 +176,9 @@ class _Reader:
 
     def entry(self, base: int) -> Entry:
         name = self.name()
+        if len(name) > MOST_ENTRY:
+            problem = f"has an entry whose name has more than {MOST_ENTRY:,} characters"
+            raise _error(f"the PTX {problem}", self.text, self.start)
         marked: list[MarkedParameter] = []
         total = 0
         if self.token == "(":

@@ -14,6 +14,7 @@ from typing import Final
 
 from launchgen.cursor import Cursor, Mistake
 from launchgen.diagnostics import Span, did_you_mean
+from launchgen.limits import MOST_ALIGNMENT, MOST_BITS, MOST_STARS, MOST_STRING
 from launchgen.literals import WORDS, Value, read_number, read_string
 from launchgen.notation import (
     BYTES,
@@ -36,9 +37,6 @@ from launchgen.tokens import Token, TokenKind, shown
 
 LeafType = PointerType | ScalarType | BytesType | TensorMapType | DescriptorType | Constant
 
-MAX_STARS: Final = 64
-"""Most ``*`` of one pointer."""
-
 
 def is_reserved(word: str) -> bool:
     """Return whether ``word`` is a type or a literal, and so cannot be an argument's name."""
@@ -49,6 +47,13 @@ def is_literal(token: Token) -> bool:
     """Return whether a literal begins and ends with ``token``."""
     # Compared in a tuple by identity: an Enum's hash is slow, and this is asked for every token.
     return token.kind in (TokenKind.NUMBER, TokenKind.STRING) or token.text in WORDS
+
+
+def is_writable(value: Value) -> bool:
+    """Return whether a constant's value can be written in a signature."""
+    if isinstance(value, str):
+        return len(value) <= MOST_STRING
+    return not isinstance(value, int) or value.bit_length() <= MOST_BITS
 
 
 def read_scalar(cursor: Cursor) -> ScalarType:
@@ -68,11 +73,13 @@ def read_literal(cursor: Cursor) -> Value:
     token = cursor.token
     try:
         if token.kind is TokenKind.NUMBER:
-            value: Value = read_number(token.text)
+            value: Value = read_number(token.text, most_bits=MOST_BITS)
         elif token.kind is TokenKind.STRING:
             value = read_string(token.text)
         else:
             value = WORDS[token.text]
+        if not is_writable(value):
+            raise ValueError(f"the string has more than {MOST_STRING:,} characters")
     except ValueError as error:
         literals = "literals are Python's: 1024, -1, 0x10, 1e-5, 'relu', True"
         raise cursor.mistake(str(error), hint=literals) from None
@@ -98,8 +105,8 @@ def _pointer(cursor: Cursor) -> PointerType:
     depth, outer = 0, False
     while cursor.take("*"):
         depth += 1
-        if depth > MAX_STARS:
-            raise cursor.mistake("too many stars", hint=f"a pointer has at most {MAX_STARS}")
+        if depth > MOST_STARS:
+            raise cursor.mistake("too many stars", hint=f"a pointer has at most {MOST_STARS}")
         if depth == 1 and cursor.tokens[cursor.at + 1].text == "*":
             outer = cursor.take("k")
     # No scalar's name begins with k, so that the letter is always the mark.
@@ -141,6 +148,10 @@ def _bytes(cursor: Cursor) -> BytesType:
         if align & (align - 1):
             cursor.at -= 1
             raise cursor.mistake(f"the alignment {align} is no power of two", hint=form)
+        if align > MOST_ALIGNMENT:
+            cursor.at -= 1
+            hint = f"a struct is aligned to at most {MOST_ALIGNMENT:,} bytes"
+            raise cursor.mistake(f"the alignment {align} is too much", hint=hint)
     if cursor.at != end:
         raise cursor.unexpected(form)
     cursor.at += 1
@@ -193,7 +204,8 @@ def _descriptor(cursor: Cursor, *, im2col: bool) -> DescriptorType:
     return DescriptorType(element, tuple(sizes), layout, im2col)
 
 
-_LINE_BREAKS: Final = re.compile(r" *[\t\r\n][ \t\r\n]*")
+# Begins where no blank stands before it: each of many would be a beginning otherwise.
+_LINE_BREAKS: Final = re.compile(r"(?<! ) *[\t\r\n][ \t\r\n]*")
 
 
 def _layout(cursor: Cursor, end: int) -> str:
@@ -210,7 +222,11 @@ def _layout(cursor: Cursor, end: int) -> str:
                 )
             raise cursor.unexpected()
     text = cursor.source.text[tokens[cursor.at - 1].end : tokens[end].start]
-    return _LINE_BREAKS.sub(" ", text).strip()
+    layout = _LINE_BREAKS.sub(" ", text).strip()
+    if len(layout) > MOST_STRING:
+        hint = f"a layout has at most {MOST_STRING:,} characters"
+        raise cursor.mistake(f"a layout of {len(layout):,} characters", hint=hint)
+    return layout
 
 
 READERS: Final[Mapping[str, Callable[[Cursor], LeafType]]] = MappingProxyType(
@@ -232,7 +248,6 @@ _POINTERS: Final = frozenset({"ptr", "pointer", "tensor", "void"})
 _ALL_SCALARS: Final = f"scalars are {', '.join(SCALARS)}"
 _ALL_TYPES: Final = f"types are {', '.join(SPELLINGS)}, *T, (...), {', '.join(_WORDS)}"
 NAMES: Final = "names are ASCII letters, digits and underscores, and begin with no digit"
-_LONGEST: Final = 40  # longer words resemble nothing, and comparing takes quadratic time
 
 
 def nearest(word: str, known: Iterable[str] = _TYPES) -> str | None:
@@ -241,7 +256,7 @@ def nearest(word: str, known: Iterable[str] = _TYPES) -> str | None:
     row = _KNOWN_AS.get(bare)
     if row is not None:
         return f"did you mean '{row.name}'?"
-    return did_you_mean(bare, known) if len(bare) <= _LONGEST else None
+    return did_you_mean(bare, known)
 
 
 # What a user took for a word: torch.float32, x-ptr, a name in other letters.

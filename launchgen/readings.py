@@ -25,8 +25,9 @@ from launchgen.diagnostics import (
 )
 from launchgen.image import Entry
 from launchgen.images import CompiledImage, read_images
-from launchgen.inputs import MOST_TEXT, Content, as_text, read_file, read_image, shown_path
+from launchgen.inputs import Content, as_text, read_file, read_image, shown_path
 from launchgen.kernel_files import KernelFiles
+from launchgen.limits import MOST_TEXT
 from launchgen.metadata import (
     LaunchMetadata,
     Overrides,
@@ -36,6 +37,7 @@ from launchgen.metadata import (
     read_metadata,
 )
 from launchgen.targets import Target
+from launchgen.tokens import shortened
 
 if TYPE_CHECKING:
     from launchgen.level0 import Level0
@@ -213,7 +215,7 @@ def choose_entry(reading: Reading, image: CompiledImage, overrides: Overrides) -
     if wanted is not None:
         near = did_you_mean(wanted, entries)
         hint = f"{near or ''} --entry chooses one".strip()
-        problem = f"holds no kernel called {wanted!a}: there is {listed}"
+        problem = f"holds no kernel called {shortened(wanted)!a}: there is {listed}"
         raise MismatchError(Diagnostic(problem, source=place, hint=hint))
     if len(entries) > 1:
         problem = f"holds {len(entries)} kernels: {listed}"
@@ -226,7 +228,8 @@ _MOST_LISTED: Final = 16
 
 def _listed(names: tuple[str, ...]) -> str:
     more = len(names) - _MOST_LISTED
-    return ", ".join(names[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+    listed = ", ".join(map(shortened, names[:_MOST_LISTED]))
+    return f"{listed} and {more} more" if more > 0 else listed
 
 
 def launch(

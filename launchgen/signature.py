@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 from launchgen.cursor import Cursor, Mistake, where
-from launchgen.diagnostics import SignatureError, Source, Span
+from launchgen.diagnostics import Diagnostic, SignatureError, Source, Span
+from launchgen.limits import MOST_DEPTH, MOST_NAME, MOST_SIGNATURE, size_text
 from launchgen.literals import WORDS
 from launchgen.notation import (
     BYTES,
@@ -69,15 +70,17 @@ __all__ = [
     "unhinted_pointers",
 ]
 
-MAX_DEPTH: Final = 64
-"""Most tuples inside each other."""
-
 
 def parse(text: str, *, name: str = "--signature") -> Signature:
     """Return the signature that ``text`` spells; ``name`` is how errors call the text.
 
     Raises :class:`SignatureError` with a diagnostic for every mistake, in order of position.
     """
+    if len(text) > MOST_SIGNATURE:
+        most = size_text(MOST_SIGNATURE)
+        problem = f"the signature has {size_text(len(text))}, and at most {most} are read"
+        hint = "a constant whose value is long is written 'constexpr' alone"
+        raise SignatureError(Diagnostic(problem, Source(name, ""), hint=hint))
     cursor = Cursor(Source(name, text))
     arguments = _items(cursor, cursor.end, trailing_comma=False)
     _check_names(cursor, count=len(arguments))
@@ -166,6 +169,11 @@ def _name(cursor: Cursor) -> str:
             f"{shown(word.text)} names an element of a tuple",
             hint="elements have no names; the tuple itself may have one",
         )
+    if len(word.text) > MOST_NAME:
+        raise cursor.mistake(
+            f"the name {shown(word.text)} has {len(word.text):,} characters",
+            hint=f"a name has at most {MOST_NAME}",
+        )
     cursor.names.append((cursor.path[0], word))
     cursor.at += 2
     return word.text
@@ -217,9 +225,9 @@ def _type(cursor: Cursor) -> Type:
 def _tuple(cursor: Cursor) -> TupleType:
     opener = cursor.at
     stop = cursor.group(opener)
-    if len(cursor.path) > MAX_DEPTH:
+    if len(cursor.path) > MOST_DEPTH:
         raise cursor.mistake(
-            "too many tuples inside each other", hint=f"at most {MAX_DEPTH} may nest"
+            "too many tuples inside each other", hint=f"at most {MOST_DEPTH} may nest"
         )
     cursor.at += 1
     before = cursor.noted

@@ -26,12 +26,14 @@ from launchgen.diagnostics import (
     UsageError,
 )
 from launchgen.image import Entry
-from launchgen.inputs import MOST_TEXT, Content, as_text, read_file
+from launchgen.inputs import Content, as_text, read_file
+from launchgen.limits import MOST_SIGNATURE
 from launchgen.metadata import LaunchMetadata
 from launchgen.pairing import fits
 from launchgen.readings import Candidate
 from launchgen.signature import Hint, Signature, parse
 from launchgen.targets import Target
+from launchgen.tokens import shortened
 
 EXAMPLE: Final = '--signature "x_ptr: *fp32, n: i32, BLOCK: constexpr"'
 
@@ -59,7 +61,7 @@ def given_signature(text: str | None) -> tuple[Found | None, tuple[Content, ...]
         raise UsageError(
             Diagnostic("--signature @ lacks a file", hint="as in --signature @add.sig")
         )
-    content = read_file(Path(text[1:]), MOST_TEXT)
+    content = read_file(Path(text[1:]), MOST_SIGNATURE)
     written = as_text(content)
     return Found(parse(written.text, name=written.name), ""), (content,)
 
@@ -87,7 +89,7 @@ def describe(candidate: Candidate) -> tuple[Description, ...]:
         from launchgen.level0 import read_arguments  # noqa: PLC0415 - each kind alone
 
         if entry not in (None, level0.entry_name):
-            problem = f"describes {level0.entry_name!a}, not {entry}"
+            problem = f"describes {shortened(level0.entry_name)!a}, not {shortened(entry or '')}"
             place = Source(reading.described.name, "")
             raise MismatchError(Diagnostic(problem, source=place, hint="--entry chooses a kernel"))
         signature = read_arguments(level0, reading.described)

@@ -19,11 +19,13 @@ from launchgen.agreement import check_launch
 from launchgen.architecture import Architecture, capability_text
 from launchgen.diagnostics import Diagnostic, UsageError
 from launchgen.inputs import InputFile
-from launchgen.kernel_files import METADATA_SUFFIX, choose_files
+from launchgen.kernel_files import METADATA_SUFFIX, KernelFiles, choose_files
+from launchgen.limits import MOST_FATBIN, MOST_IMAGES, MOST_NAME, size_text
 from launchgen.metadata import LaunchMetadata, Overrides
 from launchgen.naming import CIdentifier, is_identifier
 from launchgen.readings import (
     Candidate,
+    Reading,
     candidates,
     is_cluster_compiled,
     read_files,
@@ -42,6 +44,7 @@ from launchgen.signatures import (
     settle,
 )
 from launchgen.targets import Target
+from launchgen.tokens import shortened
 
 _NO_OVERRIDES: Final = Overrides()
 
@@ -106,7 +109,7 @@ def read_kernel(  # noqa: PLR0913 - one for each option that chooses input
         hint = f"launchgen emit NAME{METADATA_SUFFIX}, or {EXAMPLE}"
         raise UsageError(Diagnostic("neither KERNEL nor --signature is given", hint=hint))
     files = choose_files(kernel, metadata=metadata, images=images, no_image=no_image, target=target)
-    readings = [read_files(each) for each in files]
+    readings = list(_readings(files))
     # First of what a user writes: its mistakes are shown even where the metadata is incomplete.
     given, written = given_signature(signature_text)
     listed = [
@@ -128,6 +131,21 @@ def read_kernel(  # noqa: PLR0913 - one for each option that chooses input
         inputs=inputs,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _readings(files: tuple[KernelFiles, ...]) -> Iterator[Reading]:
+    """Read the files of each image, as many images as a launcher may have."""
+    count = size = 0
+    for each in files:
+        reading = read_files(each)
+        count += len(reading.images)
+        size += sum(len(image.data) for image in reading.images)
+        if count > MOST_IMAGES or size > MOST_FATBIN:
+            most = f"{MOST_IMAGES} of {size_text(MOST_FATBIN)} together"
+            problem = f"there are {count} images of {size:,} bytes: a launcher has at most {most}"
+            hint = "emit several launchers, with names of their own"
+            raise UsageError(Diagnostic(problem, hint=hint))
+        yield reading
 
 
 class _Agreed(NamedTuple):
@@ -210,8 +228,13 @@ def _name(name: str | None, candidate: Candidate, overrides: Overrides) -> CIden
             )
         )
     if not is_identifier(found):
-        problem = f"{found!a} cannot be the launcher's name: it is no ASCII identifier"
+        problem = f"{shortened(found)!a} cannot be the launcher's name: it is no ASCII identifier"
         hint = "letters, digits and underscores, as in --name add"
+        raise UsageError(Diagnostic(problem, hint=hint))
+    if len(found) > MOST_NAME:
+        length = f"it has {len(found):,} characters"
+        problem = f"{shortened(found)!a} cannot be the launcher's name: {length}"
+        hint = f"files are called so: at most {MOST_NAME}, as in --name add"
         raise UsageError(Diagnostic(problem, hint=hint))
     return CIdentifier(found)
 

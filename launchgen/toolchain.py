@@ -244,8 +244,8 @@ def run_build(build: Build, *, parallel: int, progress: Callable[[Step], None]) 
     steps = _run_to_end(_run_all(build.jobs, parallel=parallel, progress=progress))
     failed = (
         Diagnostic(
-            f"{step.product}: {Path(step.command[0]).name} failed with status {step.status}\n"
-            + step.text.rstrip()
+            f"{step.product}: {Path(step.command[0]).name} failed with status {step.status}",
+            output=step.text.rstrip(),
         )
         for step in steps
         if step.status != 0

@@ -29,8 +29,8 @@ from launchgen.diagnostics import (
     Span,
     UnsupportedError,
 )
+from launchgen.limits import MOST_RANK, MOST_STARS
 from launchgen.notation import (
-    MOST_RANK,
     Argument,
     DescriptorType,
     Hint,
@@ -112,6 +112,9 @@ def _renamed(argument: Argument, name: str) -> Argument:
     return Argument(argument.type, argument.hint, name, argument.span)
 
 
+_MOST_LISTED: Final = 16
+
+
 def _header(source: Source, entry: str | None) -> int:
     """Return where the parameters of the kernel begin."""
     place = Source(source.name, "")
@@ -119,7 +122,8 @@ def _header(source: Source, entry: str | None) -> int:
         ((match[1] or match[2]).strip('"'), match.end())
         for match in _FUNCTION.finditer(source.text)
     ]
-    names = ", ".join(shown(name) for name, _ in found)
+    names = ", ".join(shown(name) for name, _ in found[:_MOST_LISTED])
+    names += f" and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else ""
     if not found:
         problem = "holds no kernel: there is no 'tt.func public' in it"
         raise InputError(Diagnostic(problem, source=place))
@@ -196,12 +200,11 @@ _DESCRIPTOR: Final = re.compile(
     r"!(?:tt|ttg|ttng)\.tensordesc(_im2col)?<\s*(?:tensor<)?((?:[0-9]{1,18}x){1,16})(\w+)\b.*>",
     re.DOTALL,
 )
-_MOST_STARS: Final = 64
 
 
 def _pointer(match: re.Match[str]) -> Type | None:
     pointee, depth = match[1], 1
-    while depth < _MOST_STARS and (inner := _POINTER.fullmatch(pointee)):
+    while depth < MOST_STARS and (inner := _POINTER.fullmatch(pointee)):
         pointee, depth = inner[1], depth + 1
     scalar = IR_SPELLINGS.get(pointee)
     return None if scalar is None else PointerType(scalar, depth=depth)

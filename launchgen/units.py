@@ -11,6 +11,7 @@ from typing import Final
 from launchgen.artifacts import ARTIFACTS, Face
 from launchgen.banner import read_banner
 from launchgen.diagnostics import BuildError, Diagnostic
+from launchgen.naming import is_identifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,9 @@ def _units(path: Path) -> Iterable[Unit]:
         # A file that serves every launcher has a name of its own, which is all of it.
         prefix, _, suffix = output.file.rpartition("{name}")
         name = path.name.removeprefix(prefix).removesuffix(suffix)
-        if not output.header and path.name == f"{prefix}{name}{suffix}":
+        # Another name than launchgen gives might be an option to the compiler.
+        is_own = not name or is_identifier(name)
+        if is_own and not output.header and path.name == f"{prefix}{name}{suffix}":
             yield Unit(path.name, name, row.face, _module(path) or name)
 
 

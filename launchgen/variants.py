@@ -12,6 +12,7 @@ from typing import Final, NoReturn
 from launchgen.abi import Slot, SlotRole, has_oversized_shared, is_hidden, slot_text, slots
 from launchgen.architecture import Architecture
 from launchgen.diagnostics import Diagnostic, UnsupportedError, UsageError
+from launchgen.limits import MOST_PRINTED
 from launchgen.metadata import LaunchMetadata
 from launchgen.naming import PREFIX_INTERNAL, CIdentifier
 from launchgen.records import PlanAttribute, PlanChoice, PlanImage, PlanScratch, PlanVariant
@@ -193,6 +194,10 @@ def _plan_image(
     if image is None:
         return None
     size = len(image.data)
+    if standalone and size > MOST_PRINTED:
+        problem = f"{image.name} has {size:,} bytes, and '-o -' prints at most {MOST_PRINTED:,}"
+        hint = "name a folder with --out: the image is then copied beside the source"
+        raise UnsupportedError(Diagnostic(problem, hint=hint))
     is_text = image.architecture.is_virtual
     return PlanImage(
         file=f"{name}{target.text_suffix if is_text else target.image_suffix}",

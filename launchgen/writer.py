@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,7 +18,7 @@ from msgspec import Struct
 
 from launchgen.atomic import NewFile, os_failure, replace_all
 from launchgen.banner import Banner, read_banner
-from launchgen.diagnostics import Diagnostic, OutputError, UsageError
+from launchgen.diagnostics import Diagnostic, OutputError, UsageError, printable
 from launchgen.targets import TARGETS
 
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ class Differences(Struct, frozen=True):
     def lines(self) -> tuple[str, ...]:
         """One line for each file; none if nothing differs."""
         return (
-            *(f"changed: {name}" for name in self.changed),
-            *(f"missing: {name}" for name in self.missing),
-            *(f"extra: {name}" for name in self.extra),
+            *(f"changed: {printable(name)}" for name in self.changed),
+            *(f"missing: {printable(name)}" for name in self.missing),
+            *(f"extra: {printable(name)}" for name in self.extra),
         )
 
 
@@ -126,7 +127,7 @@ def diff(files: GeneratedFiles, folder: str | Path, *, inputs: Iterable[str | Pa
     kinds = dict(zip((*found.changed, *found.missing, *found.extra), found.lines, strict=True))
     new = {file.name: file.content for file in files.files if file.name in differing}
     return b"".join(
-        os.fsencode(line) + b"\n" + _unified(name, _on_disk(folder / name), new.get(name))
+        line.encode() + b"\n" + _unified(name, _on_disk(folder / name), new.get(name))
         for name, line in kinds.items()
     )
 
@@ -154,18 +155,38 @@ def output_paths(files: GeneratedFiles, folder: str) -> tuple[str, ...]:
     return tuple(os.path.join(folder, file.name) for file in ordered)  # noqa: PTH118 - keeps "./"
 
 
+def listing(paths: Iterable[str]) -> bytes:
+    """Return paths one a line; raises ``UsageError`` for one that is no line."""
+    listed = tuple(paths)
+    broken = next((path for path in listed if "\n" in path), None)
+    if broken is not None:
+        problem = f"--list-outputs cannot name a path with a line break: {broken!r}"
+        raise UsageError(Diagnostic(problem, hint="choose another folder with --out"))
+    return b"".join(os.fsencode(path) + b"\n" for path in listed)
+
+
 def depfile_text(outputs: Iterable[str], inputs: Iterable[str]) -> bytes:
     """Return a make rule without a recipe: all ``outputs`` depend on all ``inputs``.
 
-    The escapes are those of ``gcc -M``, which GNU make and ninja read alike.
+    The escapes are those of ``gcc -M``, which GNU make and ninja read alike.  Raises
+    ``OutputError`` for a path that has none: make would take it for a recipe, an assignment or a
+    pattern, and ninja for its end.
     """
     right = "".join(f" \\\n  {_escape(path)}" for path in sorted(set(inputs)))
     return os.fsencode(f"{' '.join(map(_escape, outputs))}:{right}\n")
 
 
+# Behind the bars: a backslash before what is escaped by one; and at a path's end, where make takes
+# one for a continued line, and parentheses for a member of an archive, and drops a blank.
+_UNESCAPABLE: Final = re.compile(r"[\x00-\x1f\x7f;=|%*?<>^`]|\\[#:]|[ \\)]\Z")
+
+
 def _escape(path: str) -> str:
-    if "\n" in path or "\r" in path:
-        raise OutputError(Diagnostic(f"no depfile can name a path with a line break: {path!r}"))
+    found = _UNESCAPABLE.search(path)
+    if found is not None:
+        what = "a line break" if found[0] in "\r\n" else f"{found[0]!r}"
+        problem = f"no depfile can name a path with {what} there: {path!r}"
+        raise OutputError(Diagnostic(problem, hint="rename it, or do without --depfile"))
     escaped: list[str] = []
     for character in path:
         if character == " ":
@@ -305,7 +326,7 @@ def _refuse_depfile(depfile: Depfile, outputs: Iterable[Path]) -> None:
 def _unified(name: str, old: bytes | None, new: bytes | None) -> bytes:
     if b"\0" in (old or b"") or b"\0" in (new or b""):
         return b""
-    path = os.fsencode(name)
+    path = printable(name).encode()
     import difflib  # noqa: PLC0415 - only --diff needs it
 
     lines = difflib.diff_bytes(

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchgen.diagnostics import ImageError
-from launchgen.fatbin import MOST_MEMBER, MemberKind, read_fatbin
+from launchgen.fatbin import MemberKind, read_fatbin
 from launchgen.images import read_images
+from launchgen.limits import MOST_IMAGE
 
 IMAGES = Path(__file__).parent / "images"
 FATBINS = sorted(IMAGES.glob("*.fatbin"))
@@ -191,7 +192,7 @@ def test_damaged_containers_are_refused(data: bytes, message: str) -> None:
         (len(CUBIN) - 1, r"cannot unpack|does not unpack to the size it declares"),
         (len(CUBIN) + 1, "does not unpack to the size it declares"),
         (0, r"cannot unpack|does not unpack to the size it declares"),
-        (MOST_MEMBER + 1, "has a member of more than 256 MiB, unpacked"),
+        (MOST_IMAGE + 1, "has a member of more than 256 MiB, unpacked"),
         (2**64 - 1, "has a member of more than 256 MiB, unpacked"),
     ],
 )
@@ -222,7 +223,7 @@ def test_a_frame_that_lies_about_its_size_takes_no_memory() -> None:
 
 
 def test_members_have_an_end_all_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("launchgen.fatbin.MOST_MEMBERS", 3 * len(CUBIN))
+    monkeypatch.setattr("launchgen.fatbin.MOST_FATBIN", 3 * len(CUBIN))
     assert len(read_fatbin(fatbin(*[member(ELF, CUBIN, flags=ZSTD)] * 3))) == 3
     with pytest.raises(ImageError, match="the fatbin's members have more than"):
         read_fatbin(fatbin(*[member(ELF, CUBIN, flags=ZSTD)] * 4))

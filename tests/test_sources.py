@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from launchgen import inputs
+from launchgen import limits
 from launchgen.diagnostics import (
     ImageError,
     InputError,
@@ -741,9 +741,9 @@ def test_name8_images_of_any_size_are_read(entry: Path, image: Path) -> None:
 def test_text_beyond_the_limit_is_refused(entry: Path, option: str, tmp_path: Path) -> None:
     huge = tmp_path / "huge"
     huge.touch()
-    os.truncate(huge, inputs.MOST_TEXT + 1)
-    value = {"metadata": huge, "signature_text": f"@{huge}"}[option]
-    assert f"error: {huge}: has more than 16 MiB" in refusal(InputError, entry, **{option: value})
+    os.truncate(huge, limits.MOST_TEXT + 1)
+    value, most = {"metadata": (huge, "16 MiB"), "signature_text": (f"@{huge}", "256 KiB")}[option]
+    assert f"error: {huge}: has more than {most}" in refusal(InputError, entry, **{option: value})
 
 
 def test_a_file_without_an_end_is_refused(entry: Path) -> None:

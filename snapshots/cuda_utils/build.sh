@@ -7,7 +7,7 @@
 # CC is gcc, clang or nvcc; CFLAGS, CPPFLAGS and LDFLAGS are added.
 # PYTHON is the interpreter that the extension module is for.
 set -eu
-cd -- "$(dirname -- "$0")"
+case $0 in */*) CDPATH='' cd -- "${0%/*}/" ;; esac
 CC=${CC:-cc}
 
 is_nvcc=
