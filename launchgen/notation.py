@@ -27,6 +27,8 @@ DESCRIPTOR_IM2COL: Final = "tensordesc_im2col"
 
 MOST_RANK: Final = 5
 """Dimensions of a tensor map."""
+MOST_SIZE: Final = 999_999_999
+"""Of a struct in bytes, or of a block along one dimension."""
 
 
 class Hint(Enum):
