@@ -19,12 +19,12 @@ from msgspec import Struct
 from launchgen.argument_names import argument_names
 from launchgen.diagnostics import Diagnostic, MetadataError, Source, UnsupportedError
 from launchgen.level0_records import ABI_VERSION
+from launchgen.literals import has_literal
 from launchgen.notation import (
     Argument,
     Constant,
     Signature,
     Unknown,
-    automatic_name,
     divisibility_hint,
 )
 from launchgen.signature import parse
@@ -117,23 +117,33 @@ def read_arguments(level0: Level0, source: Source) -> Signature:
     if times > 1:
         problem = f"args: {times} arguments are called {shown(name)}"
         raise MetadataError(Diagnostic(problem, source=Source(source.name, "")))
-    names = argument_names(list(written_names))
+    wanted: dict[int, str] = {}
     found: dict[int, Argument] = {}
-    for written, name in zip(arguments, names, strict=True):
+    for written in arguments:
         if not 0 <= written.index < _MOST_ARGUMENTS:
             raise _misplaced(written, source, "which is no place in a call")
         if written.index in found:
             raise _misplaced(written, source, "as another argument has")
-        found[written.index] = _argument(written, name, source)
+        wanted[written.index] = written.name
+        found[written.index] = _argument(written, source)
     for index, constant in _constants(level0):
         if index in found:
-            name = found[index].name or automatic_name(index)
-            problem = f"constants: index {index} is that of argument '{name}'"
+            another = (
+                f"that of argument {shown(wanted[index])}" if index in wanted else "there twice"
+            )
+            problem = f"constants: index {index} is {another}"
             raise MetadataError(Diagnostic(problem, source=Source(source.name, "")))
         found[index] = Argument(constant)
     unknown = Argument(Constant(Unknown(), declared=True))
-    last = max(found, default=-1)
-    return Signature(tuple(found.get(index, unknown) for index in range(last + 1)), source)
+    places = range(max(found, default=-1) + 1)
+    # By place and not as listed: a constant's is a name that no argument may have.
+    names = argument_names([wanted.get(index, "") for index in places])
+    listed = (found.get(index, unknown) for index in places)
+    return Signature(tuple(map(_named, listed, names)), source)
+
+
+def _named(argument: Argument, name: str) -> Argument:
+    return Argument(argument.type, argument.hint, name)
 
 
 _MOST_ARGUMENTS: Final = 4_096
@@ -145,7 +155,7 @@ def _misplaced(written: Level0Argument, source: Source, problem: str) -> Metadat
     return MetadataError(Diagnostic(text, source=Source(source.name, "")))
 
 
-def _argument(written: Level0Argument, name: str, source: Source) -> Argument:
+def _argument(written: Level0Argument, source: Source) -> Argument:
     # Triton writes a tuple as Python's, its types as strings.
     text = written.type.replace("'", "").replace('"', "")
     parsed = parse(text, name=f"{source.name} (args, type of {shown(written.name)})").arguments
@@ -154,14 +164,14 @@ def _argument(written: Level0Argument, name: str, source: Source) -> Argument:
         problem = f"args: {shown(written.name)} has type {shown(written.type)}, which is no type"
         raise MetadataError(Diagnostic(problem, source=Source(source.name, "")))
     type_ = parsed[0].type
-    return Argument(type_, divisibility_hint(type_, written.divisible_by or 0), name)
+    return Argument(type_, divisibility_hint(type_, written.divisible_by or 0))
 
 
 def _constants(level0: Level0) -> Iterator[tuple[int, Constant]]:
     for key, value in level0.constants.items():
         # An element of a tuple is not a number: its type says that it is a constant.
         if _INDEX.fullmatch(key) and int(key) < _MOST_ARGUMENTS:
-            is_literal = value is None or isinstance(value, bool | int | float | str)
+            is_literal = has_literal(value)
             constant = Constant(value if is_literal else Unknown(), declared=not is_literal)
             yield int(key), constant
 

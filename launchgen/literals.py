@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeGuard
 
 Value = int | float | bool | str | None
 """What a constant can be."""
@@ -22,7 +22,8 @@ WORDS: Final[Mapping[str, bool | float | None]] = MappingProxyType(
 
 # Below CPython's least limit for printing an integer in decimal (640 digits), so that every
 # integer that is read can also be written.
-_MOST_BITS: Final = 2048
+MOST_BITS: Final = 2048
+"""Of an integer that has a literal."""
 
 _ESCAPE: Final = re.compile(
     r"""\\(?:(?P<plain>[\\'"abfnrtv])
@@ -36,12 +37,19 @@ _ESCAPE: Final = re.compile(
 _PLAIN: Final = MappingProxyType(dict(zip("\\'\"abfnrtv", "\\'\"\a\b\f\n\r\t\v", strict=True)))
 
 
+def has_literal(value: object) -> TypeGuard[Value]:
+    """Return whether ``value`` can be written, and read again as the same."""
+    if isinstance(value, int):
+        return value.bit_length() <= MOST_BITS
+    return value is None or isinstance(value, float | str)
+
+
 def read_number(text: str) -> int | float:
     """Return the number that Python reads from ``text``, which may begin with a sign.
 
     Raises ``ValueError`` with a reason where there is none, or none that can be written back.
     """
-    if len(text) > 2 * _MOST_BITS:
+    if len(text) > 2 * MOST_BITS:
         raise ValueError("the number is too long")
     if text.lstrip("+-") in WORDS:
         return float(text)
@@ -49,8 +57,8 @@ def read_number(text: str) -> int | float:
         integer = int(text, 0)
     except ValueError:
         return _read_float(text)
-    if integer.bit_length() > _MOST_BITS:
-        raise ValueError(f"the integer has more than {_MOST_BITS} bits")
+    if integer.bit_length() > MOST_BITS:
+        raise ValueError(f"the integer has more than {MOST_BITS} bits")
     return integer
 
 
