@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -80,15 +81,18 @@ def run(target: Target, *, seconds: int) -> Outcome:
 
 def _children(arguments: list[str], *, end: float, log: Path) -> Iterator[int]:
     """Yield how many inputs each child tried, until the time is over."""
-    with log.open("w", encoding="utf-8") as file:
+    with log.open("wb") as file:
         while (left := int(end - time.monotonic())) >= LEAST:
             begin = file.tell()
             child = [sys.executable, "-m", "fuzzing.child", *arguments]
             subprocess.run(
                 [*child, f"-max_total_time={left}"], stdout=file, stderr=file, cwd=ROOT, check=False
             )
-            file.seek(0, 2)
-            yield _tried(log.read_text("utf-8", "replace")[begin:])
+            file.seek(0, os.SEEK_END)
+            tried = _tried(log.read_bytes()[begin:].decode(errors="replace"))
+            if not tried:
+                sys.exit(f"the child process does not run: {log} says why")
+            yield tried
 
 
 def _tried(log: str) -> int:

@@ -140,25 +140,27 @@ def _plan(signature: Signature, metadata: LaunchMetadata) -> LaunchPlan:
 
 def run_metadata(data: bytes) -> None:
     """Read Triton's JSON of a kernel, by itself and beside the kernel's image."""
-    with refusing(InputError, MetadataError, UnsupportedError):
+    with refusing(InputError):
         raw = read_metadata(_text("k.json", data))
-        metadata = launch_metadata(raw, NOTHING, target=GPU)
-        check_metadata(metadata, GPU)
-        _plan(parse(ADD.signature), metadata)
-    _read_beside_image("k.json", data)
+        _read_beside_image("k.json", data)
+        with refusing(MetadataError, UnsupportedError):
+            metadata = launch_metadata(raw, NOTHING, target=GPU)
+            check_metadata(metadata, GPU)
+            _plan(parse(ADD.signature), metadata)
 
 
 def run_level0(data: bytes) -> None:
     """Read Meta's JSON, what it says of arguments too; write what came of it, and read that."""
-    with refusing(InputError, MetadataError, SignatureError, UnsupportedError):
+    with refusing(InputError, UnsupportedError):
         text = _text("k.launch_metadata", data)
         level0 = read_level0(text)
-        metadata = launch_metadata(as_triton_metadata(level0), NOTHING, target=GPU)
-        check_metadata(metadata, GPU)
-        signature = read_arguments(level0, text)
-        check_signature(signature)
-        _write_again(_plan(signature, metadata), signature, metadata)
-    _read_beside_image("k.launch_metadata", data)
+        _read_beside_image("k.launch_metadata", data)
+        with refusing(MetadataError, SignatureError):
+            metadata = launch_metadata(as_triton_metadata(level0), NOTHING, target=GPU)
+            check_metadata(metadata, GPU)
+            signature = read_arguments(level0, text)
+            check_signature(signature)
+            _write_again(_plan(signature, metadata), signature, metadata)
 
 
 def _write_again(plan: LaunchPlan, signature: Signature, metadata: LaunchMetadata) -> None:
@@ -241,11 +243,11 @@ def run_ir(data: bytes) -> None:
         found = read_kernel_ir(_text("k.ttir", data))
         signature, metadata = found.signature, _launch(GPU.name)
         check_signature(signature)
+        _read_beside_image("k.ttir", data)
         promise(len(found.owners) == len(signature.arguments), "not an owner for each argument")
         listed = slots(signature, metadata, target=GPU)
         given = parse(str(signature))
         check_ir(slots(given, metadata, target=GPU), given, listed, signature, found.owners)
-    _read_beside_image("k.ttir", data)
 
 
 # --- what lay on a disk --------------------------------------------------------------------------
@@ -296,9 +298,7 @@ def run_options(data: bytes) -> None:
     for each in _overrides(text):
         with contextlib.suppress(UsageError, MetadataError):
             check_metadata(launch_metadata(None, each, target=GPU), GPU)
-    if not text.startswith("@"):
-        with contextlib.suppress(UsageError):
-            _choose(text)
+    _choose(text)
 
 
 _PARSERS: Mapping[str, Callable[[str], object]] = MappingProxyType(
@@ -326,22 +326,16 @@ def _overrides(text: str) -> Iterator[Overrides]:
 
 
 def _choose(text: str) -> None:
-    """Give the text to every argument of a call, and check what it is taken for."""
-    named = {name: text for name in _CALLED.names if name != "x"}
-    for name in named:
-        try:
-            chosen = choose_values(
-                _CALLED, settings={**_GOOD, name: text}, sizes=Sizes(each=64, named={})
-            )
-        except UsageError as error:
-            promise(name in error.diagnostics[0].message, f"{error} is about '{name}'")
-        else:
-            promise(len(chosen) == len(_CALLED.arguments), f"{len(chosen)} values")
+    """Give the text to every argument of a call that has one."""
+    given = {name: text for name in _CALLED.names if name != "x"}
+    try:
+        chosen = choose_values(_CALLED, settings=given, sizes=Sizes(each=64, named={}))
+    except UsageError as error:
+        says = [each.message for each in error.diagnostics]
+        promise(all(it.startswith("argument '") for it in says), f"{says!a}")
+    else:
+        promise(len(chosen) == len(_CALLED.arguments), f"{len(chosen)} values")
 
-
-_GOOD: Mapping[str, str] = MappingProxyType(
-    {"flag": "0", "n": "16", "m": "1", "alpha": "1", "d": "16x64"}
-)
 
 # --- the table -----------------------------------------------------------------------------------
 
@@ -358,19 +352,7 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
                 seeds=seeds.signatures,
                 words=(
                     *(*_TYPES, "bytes[", "nvTmaDesc", "tensordesc<fp16[", "tensordesc_im2col<"),
-                    *(
-                        ",input_rank=",
-                        "inf",
-                        "nan",
-                        "None",
-                        "True",
-                        '"',
-                        "'",
-                        "\\x",
-                        "\\U",
-                        "(",
-                        ",)",
-                    ),
+                    *(",input_rank=", "inf", "nan", "None", "True", "\\x", "\\U", ",)"),
                 ),
             ),
             Target(
@@ -412,18 +394,9 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
                 seeds=partial(seeds.images, ".ptx"),
                 words=(
                     *(".version 8.0\n", ".target sm_90a", ".address_size 64", ".visible "),
-                    *(
-                        ".entry ",
-                        ".func ",
-                        ".param ",
-                        ".align ",
-                        ".b8 ",
-                        ".u64 ",
-                        ".f32 ",
-                        ".b128 ",
-                    ),
-                    *(".ptr ", ".global ", ".texref ", ".reqntid ", ".reqnctapercluster "),
-                    *("/*", "*/", "//", "{", "}", "(", ")", "[", "]", '"', "0x", "4294967296"),
+                    *(".entry ", ".func ", ".param ", ".align ", ".b8 ", ".u64 ", ".f32 "),
+                    *(".b128 ", ".ptr ", ".global ", ".texref ", ".reqntid "),
+                    *(".reqnctapercluster ", "/*", "*/", "//", "4294967296"),
                 ),
             ),
             Target(
@@ -431,13 +404,9 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
                 run=run_ir,
                 seeds=seeds.ir,
                 words=(
-                    *(
-                        "tt.func public @k(",
-                        "%x: ",
-                        "!tt.ptr<f32>",
-                        "!tt.tensordesc<tensor<64x64xf16>>",
-                    ),
-                    *("!ttg.tensordesc_im2col<", " {tt.divisibility = 16 : i32}", "i64", "i1"),
+                    *("tt.func public @k(", "%x: ", "!tt.ptr<f32>", "i64", "i1"),
+                    *("!tt.tensordesc<tensor<64x64xf16>>", "!ttg.tensordesc_im2col<"),
+                    " {tt.divisibility = 16 : i32}",
                     *(' loc("x")', " loc(#loc1)", '#loc1 = loc("x")\n', "tt.nv_tma_desc = 1", "->"),
                 ),
             ),
