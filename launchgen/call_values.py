@@ -103,8 +103,8 @@ class Sizes(Struct, frozen=True):
 
 def parse_grid(text: str) -> Grid:
     """Return the three numbers of ``X[,Y[,Z]]``; raises ValueError, its text for a user."""
-    words = text.split(",")
-    if len(words) > _AXES or not all(re.fullmatch(r"\s*[0-9]{1,20}\s*", word) for word in words):
+    words = [word.strip() for word in text.split(",")]
+    if len(words) > _AXES or not all(re.fullmatch(r"[0-9]{1,20}", word) for word in words):
         raise ValueError(f"'{text}' is not X, X,Y or X,Y,Z: numbers, as in 128 or 64,2,1")
     numbers = [*map(int, words), 1, 1]
     if 0 in numbers:
@@ -153,9 +153,11 @@ def parse_quantiles(text: str) -> tuple[float, ...]:
 
 def parse_time(text: str) -> float:
     """Return the microseconds of so many milliseconds; raises ValueError, its text for a user."""
-    if not re.fullmatch(r"[0-9]{1,7}(\.[0-9]{1,9})?", text.strip(), re.ASCII):
+    # Stripped once: float() takes fewer characters for blanks than text does.
+    number = text.strip()
+    if not re.fullmatch(r"[0-9]{1,7}(\.[0-9]{1,9})?", number, re.ASCII):
         raise ValueError(f"'{text}' is no number of milliseconds, as in 100 or 0.5")
-    return 1000 * float(text)
+    return 1000 * float(number)
 
 
 def _keep(found: dict[str, T], name: str, value: T) -> None:

@@ -32,7 +32,7 @@ _Static_assert(sizeof(uint32_t) == 4, "C11");
 """
 _NVCC: Final = "nvcc"
 _NAMES: Final = ("cc", "gcc", "clang", _NVCC)
-_VERSION: Final = re.compile(r"^\s*#\s*define\s+CUDA_VERSION\s+(\d+)", re.MULTILINE)
+_VERSION: Final = re.compile(r"^\s*#\s*define\s+CUDA_VERSION\s+([0-9]{1,9})\b", re.MULTILINE)
 
 
 def check(*, libcuda: str | None, environment: Mapping[str, str]) -> Checkup:

@@ -25,7 +25,6 @@ from launchgen.notation import (
     Constant,
     Signature,
     Unknown,
-    automatic_name,
     divisibility_hint,
 )
 from launchgen.readers import is_writable
@@ -119,23 +118,33 @@ def read_arguments(level0: Level0, source: Source) -> Signature:
     if times > 1:
         problem = f"args: {times} arguments are called {shown(name)}"
         raise MetadataError(Diagnostic(problem, source=Source(source.name, "")))
-    names = argument_names(list(written_names))
+    wanted: dict[int, str] = {}
     found: dict[int, Argument] = {}
-    for written, name in zip(arguments, names, strict=True):
+    for written in arguments:
         if not 0 <= written.index < MOST_ARGUMENTS:
             raise _misplaced(written, source, "which is no place in a call")
         if written.index in found:
             raise _misplaced(written, source, "as another argument has")
-        found[written.index] = _argument(written, name, source)
+        wanted[written.index] = written.name
+        found[written.index] = _argument(written, source)
     for index, constant in _constants(level0, source):
         if index in found:
-            name = found[index].name or automatic_name(index)
-            problem = f"constants: index {index} is that of argument '{name}'"
+            another = (
+                f"that of argument {shown(wanted[index])}" if index in wanted else "there twice"
+            )
+            problem = f"constants: index {index} is {another}"
             raise MetadataError(Diagnostic(problem, source=Source(source.name, "")))
         found[index] = Argument(constant)
     unknown = Argument(Constant(Unknown(), declared=True))
-    last = max(found, default=-1)
-    return Signature(tuple(found.get(index, unknown) for index in range(last + 1)), source)
+    places = range(max(found, default=-1) + 1)
+    # By place and not as listed: a constant's is a name that no argument may have.
+    names = argument_names([wanted.get(index, "") for index in places])
+    listed = (found.get(index, unknown) for index in places)
+    return Signature(tuple(map(_named, listed, names)), source)
+
+
+def _named(argument: Argument, name: str) -> Argument:
+    return Argument(argument.type, argument.hint, name)
 
 
 def _misplaced(written: Level0Argument, source: Source, problem: str) -> MetadataError:
@@ -143,7 +152,7 @@ def _misplaced(written: Level0Argument, source: Source, problem: str) -> Metadat
     return MetadataError(Diagnostic(text, source=Source(source.name, "")))
 
 
-def _argument(written: Level0Argument, name: str, source: Source) -> Argument:
+def _argument(written: Level0Argument, source: Source) -> Argument:
     # Triton writes a tuple as Python's, its types as strings.
     text = written.type.replace("'", "").replace('"', "")
     parsed = parse(text, name=f"{source.name} (args, type of {shown(written.name)})").arguments
@@ -152,7 +161,7 @@ def _argument(written: Level0Argument, name: str, source: Source) -> Argument:
         problem = f"args: {shown(written.name)} has type {shown(written.type)}, which is no type"
         raise MetadataError(Diagnostic(problem, source=Source(source.name, "")))
     type_ = parsed[0].type
-    return Argument(type_, divisibility_hint(type_, written.divisible_by or 0), name)
+    return Argument(type_, divisibility_hint(type_, written.divisible_by or 0))
 
 
 def _constants(level0: Level0, source: Source) -> Iterator[tuple[int, Constant]]:

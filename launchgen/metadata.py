@@ -18,7 +18,7 @@ from launchgen.diagnostics import (
     UnsupportedError,
     UsageError,
 )
-from launchgen.image import Entry
+from launchgen.image import Entry, dimensions_text
 from launchgen.limits import MOST_ENTRY
 from launchgen.overrides import Cluster, Overrides, Scratch, Version, parse_version
 from launchgen.targets import Target
@@ -314,6 +314,10 @@ def _uncounted_cluster(
         return written
     is_open = fields.num_ctas is None or bool(fields.launch_cluster)
     if is_open and overrides.num_ctas is None and compiled is not None and compiled.cluster:
+        if math.prod(compiled.cluster) > target.most_cluster:
+            problem = f"the image needs clusters of {dimensions_text(compiled.cluster)} blocks"
+            hint = f"a cluster has 1 to {target.most_cluster}"
+            raise UnsupportedError(Diagnostic(problem, hint=hint))
         return compiled.cluster
     return 1, 1, 1
 

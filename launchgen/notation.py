@@ -25,6 +25,10 @@ DESCRIPTOR: Final = "tensordesc"
 DESCRIPTOR_IM2COL: Final = "tensordesc_im2col"
 
 
+MOST_SIZE: Final = 999_999_999
+"""Of a struct in bytes, or of a block along one dimension."""
+
+
 class Hint(Enum):
     """A promise about an argument's value."""
 

@@ -47,7 +47,7 @@ _NUMBER: Final = re.compile(
     r"(?:0[xX]([0-9a-fA-F]{1,8})|0[bB]([01]{1,32})|0([0-7]{0,11})|([1-9]\d{0,9}))U?", re.ASCII
 )
 _RADIXES: Final = (16, 2, 8, 10)
-_ARCHITECTURE: Final = re.compile(r"sm_(\d{1,4})([af]?)", re.ASCII)
+_ARCHITECTURE: Final = re.compile(r"sm_([1-9]\d{0,3})([af]?)", re.ASCII)
 
 _SIZES: Final = {
     f".{kind}{8 * size}": size

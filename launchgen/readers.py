@@ -21,6 +21,7 @@ from launchgen.notation import (
     CONSTEXPR,
     DESCRIPTOR,
     DESCRIPTOR_IM2COL,
+    MOST_SIZE,
     TENSOR_MAP,
     BytesType,
     Constant,
@@ -158,7 +159,7 @@ def _bytes(cursor: Cursor) -> BytesType:
     return BytesType(size, align)
 
 
-_COUNT: Final = re.compile(r"[1-9][0-9]{0,8}")
+_COUNT: Final = re.compile(rf"[1-9][0-9]{{0,{len(str(MOST_SIZE)) - 1}}}")
 
 
 def _count(cursor: Cursor, form: str) -> int:
@@ -167,7 +168,7 @@ def _count(cursor: Cursor, form: str) -> int:
     if token.kind is not TokenKind.NUMBER:
         raise cursor.unexpected(form)
     if not _COUNT.fullmatch(token.text):
-        raise cursor.mistake(f"{shown(token.text)} is no size from 1 to 999999999", hint=form)
+        raise cursor.mistake(f"{shown(token.text)} is no size from 1 to {MOST_SIZE}", hint=form)
     cursor.at += 1
     return int(token.text)
 

@@ -137,4 +137,5 @@ def _not_json(source: Source, error: str) -> Diagnostic:
         problem = located[1]
         before = source.text.encode()[: int(located[2])]
         at = len(before.decode(errors="ignore"))
-    return Diagnostic(f"not JSON: {problem}", source=source, span=Span(at, at + 1))
+    span = Span(at, min(at + 1, len(source.text)))
+    return Diagnostic(f"not JSON: {problem}", source=source, span=span)

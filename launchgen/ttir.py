@@ -31,6 +31,7 @@ from launchgen.diagnostics import (
 )
 from launchgen.limits import MOST_RANK, MOST_STARS
 from launchgen.notation import (
+    MOST_SIZE,
     Argument,
     DescriptorType,
     Hint,
@@ -213,7 +214,7 @@ def _pointer(match: re.Match[str]) -> Type | None:
 def _descriptor(match: re.Match[str]) -> Type | None:
     scalar = IR_SPELLINGS.get(match[3])
     sizes = [int(size) for size in match[2].split("x")[:-1]]
-    if scalar is None:
+    if scalar is None or not all(1 <= size <= MOST_SIZE for size in sizes):
         return None
     return DescriptorType(scalar, tuple(sizes), im2col=match[1] is not None)
 

@@ -17,6 +17,7 @@ from launchgen.diagnostics import MismatchError, Source
 from launchgen.guess import guess_signature
 from launchgen.image import Entry, Parameter, read_cubin
 from launchgen.ir_agreement import check_ir
+from launchgen.limits import MOST_ARGUMENTS
 from launchgen.metadata import LaunchMetadata, Overrides, launch_metadata, read_metadata
 from launchgen.pairing import pair
 from launchgen.signature import (
@@ -276,9 +277,9 @@ def test_a_long_table_shows_what_is_around_the_mistake() -> None:
     assert len(text.splitlines()) < 35
 
 
-def test_thousands_of_parameters_take_no_long_time() -> None:
+def test_as_many_parameters_as_there_can_be_take_no_long_time() -> None:
     begin = time.process_time()
-    count = 16_000
+    count = MOST_ARGUMENTS - 1
     entry = Entry("k", tuple(Parameter(at, 1, False) for at in range(count)), count, None, None)
     signature = guess_signature(entry, hidden=0)
     plain = launch_metadata(None, Overrides(num_warps=1), target=CUDA)
@@ -287,7 +288,7 @@ def test_thousands_of_parameters_take_no_long_time() -> None:
     longer = slots(parse(f"{signature}, n: i64"), plain, target=CUDA)
     with pytest.raises(MismatchError, match=f"argument {count} 'n'"):
         check_parameters(longer, entry, signature=signature, metadata=plain, place="k.cubin")
-    assert time.process_time() - begin < 5
+    assert time.process_time() - begin < 2
 
 
 def test_two_mistakes_are_both_marked() -> None:

@@ -218,10 +218,11 @@ def test_cuda_home_comes_first(
     assert as_json(capsys)["cuda_headers"]["version"] == "12.6"
     monkeypatch.setenv("CUDA_HOME", str(bare.parent / "a"))
     assert as_json(capsys)["cuda_headers"]["version"] == "13.0"
-    (bare.parent / "a" / "include" / "cuda.h").write_text("")
-    found = as_json(capsys)["cuda_headers"]
-    assert found["version"] == "12.6"
-    assert places(found)[0][2] == "it says no CUDA_VERSION"
+    for text in ("", f"#define CUDA_VERSION {'9' * 5000}\n"):
+        (bare.parent / "a" / "include" / "cuda.h").write_text(text)
+        found = as_json(capsys)["cuda_headers"]
+        assert found["version"] == "12.6"
+        assert places(found)[0][2] == "it says no CUDA_VERSION"
 
 
 @pytest.mark.usefixtures("bare")

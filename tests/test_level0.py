@@ -186,6 +186,23 @@ def test_two_arguments_of_one_name_are_refused() -> None:
     assert "args: 2 arguments are called aU+001B[31m" in text
 
 
+def test_an_argument_called_as_the_place_of_another_gets_an_underscore() -> None:
+    written = [{"name": name, "type": "i32", "index": at} for at, name in ((2, "arg1"), (0, "é"))]
+    assert signature(args=written, constants={"1": 8}) == "i32, 8, arg1_: i32"
+    written = [{"name": "arg0", "type": "i32", "index": 1}]
+    assert signature(args=written, constants={}) == "constexpr, arg0_: i32"
+
+
+def test_an_integer_without_a_literal_is_a_constant_of_unknown_value() -> None:
+    found = signature(args=[], constants={"0": 2**2048 - 1, "1": 2**2048, "2": -(10**4000)})
+    assert found == f"{2**2048 - 1}, constexpr, constexpr"
+
+
+def test_two_constants_at_one_place_are_refused() -> None:
+    text = refusal(MetadataError, args=[], constants={"0": 1, "00": 2})
+    assert "constants: index 0 is there twice" in text
+
+
 def test_two_arguments_at_one_place_are_refused() -> None:
     twice = [{"name": name, "type": "i32", "index": 0} for name in ("a", "b")]
     assert "'b' has index 0, as another" in refusal(MetadataError, args=twice)

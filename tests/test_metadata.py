@@ -19,6 +19,7 @@ from launchgen.diagnostics import (
     UnsupportedError,
     UsageError,
 )
+from launchgen.image import Entry
 from launchgen.metadata import (
     LaunchMetadata,
     Overrides,
@@ -28,7 +29,7 @@ from launchgen.metadata import (
     launch_metadata,
     read_metadata,
 )
-from launchgen.overrides import parse_cluster, parse_scratch, parse_version
+from launchgen.overrides import Cluster, parse_cluster, parse_scratch, parse_version
 from launchgen.targets import TARGETS
 from tests.cubin import read_kernel_info
 from tests.zoo import ZOO, Kernel
@@ -270,6 +271,13 @@ def test_a_cluster_option_must_agree_with_the_num_ctas_of_the_metadata() -> None
     assert "--cluster is 2,2,1, but num_ctas is 2" in text
 
 
+@pytest.mark.parametrize("cluster", [(17, 1, 1), (2, 1, 2**32 - 1)])
+def test_a_cluster_of_the_image_that_no_launch_can_have_is_refused(cluster: Cluster) -> None:
+    entry = Entry("k", (), 0, (128, 1, 1), cluster)
+    with pytest.raises(UnsupportedError, match=r"the image needs clusters of \w+ blocks"):
+        launch_metadata(None, NOTHING, target=CUDA, compiled=entry)
+
+
 # Everything else
 
 
@@ -360,6 +368,15 @@ def test_kernels_of_the_sanitizer_are_refused_by_name() -> None:
 )
 def test_text_that_is_no_metadata_is_refused_with_its_place(text: str, part: str) -> None:
     assert part in decoding_error(text)
+
+
+@pytest.mark.parametrize("text", ["{", '{"num_warps": 4', '{"a": 1} 2', '{"é'])
+def test_a_place_in_metadata_lies_in_the_text(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_metadata(Source("k.json", text))
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.span is not None
+    assert 0 <= diagnostic.span.start <= diagnostic.span.end <= len(text)
 
 
 @pytest.mark.parametrize(

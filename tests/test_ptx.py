@@ -107,6 +107,8 @@ def test_the_newest_of_several_targets_counts() -> None:
         (".version 8.0", "the text is no PTX: it has no .target directive (line 1)"),
         (".target sm_90", "the text is no PTX: it has no .version directive (line 1)"),
         (".version 8.0\n.target debug\n", "the end where a target such as sm_90 should be"),
+        (".version 8.0\n.target sm_0\n", "the end where a target such as sm_90 should be"),
+        (".version 8.0\n.target sm_090\n", "the end where a target such as sm_90 should be"),
         (".version 8.0\n.target ;\n", "the PTX has ';' where a name should be (line 2)"),
         (HEAD + "}", "the PTX closes a brace that it never opened (line 4)"),
         (HEAD + ".func f() {", "the PTX ends inside a pair of braces (line 4)"),

@@ -365,6 +365,15 @@ def test_dispatch9_a_hint_that_makes_no_sense_is_refused(text: str, reason: str)
     assert errors(f"i32, {text}, i32") == [f"argument 1: {reason}"]
 
 
+@pytest.mark.parametrize("text", ['m: "\x1b[2J"', "m: '\x1b'", 'm: "\ud800"'])
+def test_an_error_about_a_literal_with_a_name_shows_no_control_character(text: str) -> None:
+    with pytest.raises(SignatureError) as caught:
+        parse(text)
+    lines = str(caught.value).split("\n")
+    assert all(map(str.isprintable, lines))
+    assert "a named constant is written 'm: constexpr = " in lines[-1]
+
+
 def test_dispatch1_hints_of_ten_and_more_arguments() -> None:
     arguments = parse(", ".join(["i32"] * 10 + ["i32:16", "i32:1"])).arguments
     assert [a.hint for a in arguments[9:]] == [None, Hint.DIVISIBLE_BY_16, Hint.EQUALS_1]

@@ -213,6 +213,13 @@ def test_a_type_that_no_launcher_passes_is_refused(type_: str) -> None:
     assert re.search(r"\n +\^~", text)
 
 
+@pytest.mark.parametrize("size", ["0", "1000000000"])
+def test_a_descriptor_of_a_size_that_no_signature_can_say_is_refused(size: str) -> None:
+    parts = "%a: i32, %b: i32, %c: i64, %d: i64"
+    text = header(f"%t: !tt.tensordesc<tensor<{size}x8xf16>>, {parts}")
+    assert f"tensor<{size}x8xf16>>' is none" in refused(UnsupportedError, text)
+
+
 def test_a_descriptor_without_its_shape_is_refused() -> None:
     text = header("%d: !tt.tensordesc<tensor<8x8xf16>>, %a: i32, %b: i32, %c: i64")
     assert "shape and strides are missing" in refused(UnsupportedError, text)
