@@ -706,6 +706,7 @@ ENOUGH_SECONDS: Final = 0.02
 ENOUGH_BYTES: Final = 2**18
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", GROWTH)
 def test_time_and_memory_grow_with_the_input_and_no_faster(kind: str) -> None:
     prepare, most = GROWTH[kind]
