@@ -1,6 +1,8 @@
 # make demo   emit, build and run the example kernel
 # make test   everything that is checked before a change lands
 # make golden write all expected output anew after a change of it
+# make test-sanitizers
+#             the part of it that runs compiled launchers under sanitizers
 # make test-triton
 #             fetch releases of Triton (2 GB) and compare launchers with theirs
 
@@ -10,13 +12,18 @@ BIN := $(VENV)/bin
 TRITON := build/triton
 TRITON_RELEASES := 3.4.0 3.5.1 3.6.0 3.7.0 3.8.0 3.9.0
 
-.PHONY: demo test test-triton lint golden clean
+.PHONY: demo test test-sanitizers test-triton lint golden clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/add/demo.py build/demo
 
 test: lint
 	$(BIN)/python -m pytest -m "not gpu and not triton" -n auto
+	$(MAKE) test-sanitizers
+
+test-sanitizers: $(VENV)/.installed-for-tests
+	$(BIN)/python -m tests.sanitizers address -n auto
+	$(BIN)/python -m tests.sanitizers thread -n auto
 
 # Each in a folder of its own: one environment cannot have several.
 test-triton: $(TRITON_RELEASES:%=$(TRITON)/%.fetched)

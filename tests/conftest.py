@@ -6,6 +6,21 @@ import pytest
 
 from launchgen.testing import RecordingDriver
 from tests.launchers import Host, remove_session_folder
+from tests.sanitizers import NAMES, Sanitized
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--sanitize",
+        choices=NAMES,
+        help="check that this is a run under a sanitizer: python -m tests.sanitizers",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    name = config.getoption("--sanitize")
+    if name is not None:
+        config.pluginmanager.register(Sanitized(name, config))
 
 
 @pytest.fixture
