@@ -3,6 +3,8 @@
 # make golden write all expected output anew after a change of it
 # make reliability
 #             write docs/reliability.md anew, from a run of all tests
+# make test-sanitizers
+#             the part of it that runs compiled launchers under sanitizers
 # make test-triton
 #             fetch releases of Triton (2 GB) and compare launchers with theirs
 
@@ -12,16 +14,20 @@ BIN := $(VENV)/bin
 TRITON := build/triton
 TRITON_RELEASES := 3.4.0 3.5.1 3.6.0 3.7.0 3.8.0 3.9.0
 
-.PHONY: demo test reliability test-triton lint golden clean
+.PHONY: demo test reliability test-sanitizers test-triton lint golden clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/add/demo.py build/demo
 
-test: lint
+test: lint test-sanitizers
 	$(BIN)/python -m pytest -m "not gpu and not triton" -n auto --reliability check
 
-reliability: lint
+reliability: lint test-sanitizers
 	$(BIN)/python -m pytest -m "not gpu and not triton" -n auto --reliability write
+
+test-sanitizers: $(VENV)/.installed-for-tests
+	$(BIN)/python -m tests.sanitizers address -n auto
+	$(BIN)/python -m tests.sanitizers thread -n auto
 
 # Each in a folder of its own: one environment cannot have several.
 test-triton: $(TRITON_RELEASES:%=$(TRITON)/%.fetched)

@@ -9,6 +9,7 @@ import pytest
 from launchgen.testing import RecordingDriver
 from tests.launchers import Host, remove_session_folder
 from tests.reliability import Reliability
+from tests.sanitizers import NAMES, Sanitized
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -17,6 +18,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("check", "write"),
         help="compare docs/reliability.md with this run of all tests, or write it",
     )
+    parser.addoption(
+        "--sanitize",
+        choices=NAMES,
+        help="check that this is a run under a sanitizer: python -m tests.sanitizers",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -24,6 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # Workers of pytest-xdist report to the process that started them.
     if mode is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Reliability(mode))
+    name = config.getoption("--sanitize")
+    if name is not None:
+        config.pluginmanager.register(Sanitized(name, config))
 
 
 @pytest.fixture

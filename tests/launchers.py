@@ -36,6 +36,7 @@ from launchgen.sources import KernelSource, read_kernel
 from launchgen.targets import TARGETS
 from launchgen.testing import Launch, RecordingDriver
 from launchgen.toolchain import find_compiler
+from tests import sanitizers
 from tests.zoo import Kernel
 
 CUDA = TARGETS["cuda"]
@@ -179,7 +180,7 @@ class Launcher:
         command = (
             *find_compiler(os.environ).words,
             *(flag for flag in made.flags if not flag.startswith("-O")),
-            *("-O1", *made.plain_flags, *made.host_flags, *include),
+            *("-O1", *sanitizers.FLAGS, *made.plain_flags, *made.host_flags, *include),
             *(source.format(name=self.name), "-o", product.name, *made.libraries),
         )
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

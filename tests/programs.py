@@ -40,12 +40,13 @@ from launchgen.targets import TARGETS
 from launchgen.testing import RecordingDriver
 from launchgen.testing._build import entry_points
 from launchgen.utils_plan import plan_utils
+from tests import sanitizers
 from tests.zoo import Kernel
 
 TESTS: Final = Path(__file__).parent
 FOLDER: Final = "triton-3.6.0-sm90"
 OLDER: Final = "triton-3.6.0-sm80"
-FLAGS: Final = ("-std=c11", "-O1", "-g", "-fPIC", "-fvisibility=hidden")
+FLAGS: Final = ("-std=c11", "-O1", "-g", "-fPIC", "-fvisibility=hidden", *sanitizers.FLAGS)
 STRICT: Final = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
 RUNTIME: Final = TESTS.parent / "launchgen" / "templates" / "runtime"
@@ -490,7 +491,8 @@ def apart(
     env: Mapping[str, str] | None = None,
 ) -> Any:
     """Return what ``function(library, *arguments)`` returns in a process of its own, as JSON."""
-    environment = {**(os.environ if env is None else env), "PYTHONPATH": str(TESTS.parent)}
+    environment = sanitizers.environment(os.environ if env is None else env)
+    environment |= {"PYTHONPATH": str(TESTS.parent)}
     module = function.__module__
     text = json.dumps([describe(library), *arguments])
     command = [
@@ -508,6 +510,7 @@ def apart(
 
 def child(module: str, function: str, text: str) -> Any:
     """Call a function of a test module on what ``apart`` described."""
+    sanitizers.keep_from_compilers()
     described, *arguments = json.loads(text)
     return getattr(importlib.import_module(module), function)(made_of(described), *arguments)
 

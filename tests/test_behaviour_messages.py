@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from launchgen.cli import main
+from tests import sanitizers
 from tests.launchers import Face, Host, of_kernel, of_signature
 from tests.zoo import Kernel
 
@@ -84,7 +85,12 @@ def test_a_refused_tensor_map_leaves_standard_error_empty(tmp_path: Path) -> Non
         "    except error: pass\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=sanitizers.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stderr == ""
 

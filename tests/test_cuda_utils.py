@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 import sysconfig
@@ -19,6 +20,7 @@ from launchgen.sources import read_kernel
 from launchgen.targets import TARGETS
 from launchgen.testing import RecordingDriver
 from launchgen.utils_plan import plan_utils
+from tests import sanitizers
 from tests.programs import FLAGS, cc, import_module, new_folder, run
 from tests.test_behaviour_references import allowed, growth, refused
 from tests.utils_module import BASE, apart, built, calls, named, utils_of
@@ -475,7 +477,7 @@ try:
 except cuda_utils.CudaError as error:
     print(error.code, error)
 """
-    done = run([sys.executable, "-c", script], cwd=tmp_path)
+    done = run([sys.executable, "-c", script], cwd=tmp_path, env=sanitizers.environment())
     if "303" not in done.stdout:
         pytest.skip("this machine has a driver")
     assert done.stdout.startswith("303 get_device_properties: no NVIDIA driver: ")
@@ -519,6 +521,7 @@ def test_loading_and_unloading_leaves_nothing(driver: RecordingDriver, utils: An
         module, *_ = utils.load_binary(name, image, 60000, 0)
         utils.unload_module(module)
 
+    gc.collect()  # what is garbage by now holds None as well
     before = [sys.getrefcount(each) for each in (None, name, image)]
     with driver.off():
         assert growth(call, FEW) < allowed(FEW)

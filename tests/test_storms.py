@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from launchgen.testing import RecordingDriver
-from launchgen.testing._build import Sanitizer
+from launchgen.testing._sanitizers import Sanitizer
 from tests.interpreters import Interpreter, at_hand
 from tests.programs import FLAGS, TESTS, cc, emit_zoo, new_folder, run
 

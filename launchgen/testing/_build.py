@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
 from launchgen import caches
 from launchgen.diagnostics import BuildError, Diagnostic, did_you_mean
+from launchgen.testing._sanitizers import Sanitizer
 from launchgen.toolchain import find_compiler, run
-
-Sanitizer = Literal["thread", "address"]
 
 LIBRARY: Final = "libcuda.so.1"
 """File name, and the name by which the dynamic loader knows it."""
@@ -33,6 +32,10 @@ SOURCES: Final = Path(__file__).with_name("driver")
 _FLAGS: Final = (
     f"-std=c11 -D_GNU_SOURCE -O2 -g -fPIC -shared -pthread -Wall -Wextra -Wl,-soname,{LIBRARY}"
 )
+_SANITIZED: Final[Mapping[Sanitizer, tuple[str, ...]]] = {
+    "address": ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+    "thread": ("-O1", "-fsanitize=thread"),
+}
 _ENTRY: Final = re.compile(r"^LGR_ENTRY\((\w+), (\w+), (\d+)\)$", re.MULTILINE)
 _CONTROL: Final = "lgr_control_*"
 
@@ -87,7 +90,7 @@ def build(*, missing: Iterable[str] = (), sanitize: Sanitizer | None = None) -> 
 def _variant_flags(variant: _Variant) -> Iterator[str]:
     yield f'-DLGR_MISSING=",{",".join(variant.missing)},"'
     # A sanitizer's own functions are the program's, not the library's.
-    yield "-Wl,-z,defs" if variant.sanitize is None else f"-fsanitize={variant.sanitize}"
+    yield from ("-Wl,-z,defs",) if variant.sanitize is None else _SANITIZED[variant.sanitize]
 
 
 def _key(command: tuple[str, ...]) -> str:

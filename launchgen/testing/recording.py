@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from launchgen.testing._build import Sanitizer, build, check_symbol, symbols_newer_than
+from launchgen.testing._build import build, check_symbol, symbols_newer_than
 from launchgen.testing._library import Library, load_library
+from launchgen.testing._sanitizers import Sanitizer, runtime_of_process
 from launchgen.testing.records import Call, Launch, parse_log
 
 _RECORD: Final = "LAUNCHGEN_RECORD"
@@ -30,6 +31,8 @@ class RecordingDriver:
     are newer and those named ``missing``.  ``opt_in_shared`` is the most shared memory of a block
     in bytes, for all devices or for each; None stands for what such devices have.
     ``static_shared`` replaces what the image says that each kernel uses itself, in bytes.
+    ``sanitize`` compiles it with a sanitizer, for programs that are compiled with it; a process
+    that was started under one has such a driver without being asked, which it can load.
 
     In this process, for Python launchers: :meth:`load`, call the launcher, look at
     :attr:`launches`.  For other processes: start them in :meth:`environment` and read what they
@@ -55,11 +58,16 @@ class RecordingDriver:
 
         Raises ``ValueError`` for a symbol that is none, ``BuildError`` without a C compiler.
         """
+        runtime = runtime_of_process()
+        if sanitize is None and runtime is not None:
+            sanitize = runtime.sanitizer
         self.path: Final = build(
             missing=(*missing, *symbols_newer_than(driver_version)), sanitize=sanitize
         )
         """The folder that holds ``libcuda.so.1``."""
         self._sanitize: Final = sanitize
+        has_it = runtime is not None and runtime.sanitizer == sanitize
+        self._runtime: Final = runtime if has_it else None
         settings = {
             "DEVICES": str(devices),
             "CAPABILITY": _numbers(capability),
@@ -90,6 +98,8 @@ class RecordingDriver:
             variable = f"{_RECORD}_{name}"
             before = variables.get(variable) if name in _LISTS else None
             variables[variable] = value if before is None else f"{before},{value}"
+        if self._runtime is not None:
+            variables |= self._runtime.preload(variables)
         if log is not None:
             variables[_RECORD] = str(Path(log).absolute())
         return variables
@@ -101,10 +111,10 @@ class RecordingDriver:
         that a launcher got before are void, so load it anew, or use :meth:`reset` between tests.
         Raises ``RuntimeError`` where the process has another ``libcuda.so.1`` already.
         """
-        if self._sanitize is not None:
+        if self._sanitize is not None and self._runtime is None:
             raise RuntimeError(
-                f"a driver with the {self._sanitize} sanitizer is for programs compiled with it: "
-                "start them in environment()"
+                f"a driver with the {self._sanitize} sanitizer is for programs compiled with it, "
+                "which start in environment(), and for those that have its runtime preloaded"
             )
         self._loaded = load_library(self.path, owner=self)
         self._loaded.restart()
