@@ -4,7 +4,7 @@
 # make reliability
 #             write docs/reliability.md anew, from a run of all tests
 # make test-sanitizers
-#             the part of it that runs compiled launchers under sanitizers
+#             run compiled launchers under sanitizers, half an hour
 # make test-triton
 #             fetch releases of Triton (2 GB) and compare launchers with theirs
 
@@ -19,10 +19,10 @@ TRITON_RELEASES := 3.4.0 3.5.1 3.6.0 3.7.0 3.8.0 3.9.0
 demo: $(VENV)/.installed
 	$(BIN)/python examples/add/demo.py build/demo
 
-test: lint test-sanitizers
+test: lint
 	$(BIN)/python -m pytest -m "not gpu and not triton" -n auto --reliability check
 
-reliability: lint test-sanitizers
+reliability: lint
 	$(BIN)/python -m pytest -m "not gpu and not triton" -n auto --reliability write
 
 test-sanitizers: $(VENV)/.installed-for-tests
