@@ -1,7 +1,7 @@
 """What a whole run of the tests showed, as ``docs/reliability.md`` says it.
 
 A test says how much it tried with pytest's ``record_property(key, number)``, where ``key`` is one
-of ``ROWS``.  ``--reliability check``, which ``make test`` passes, compares the page with the run;
+of ``ROWS``.  ``--reliability check`` compares the page with the run;
 ``--reliability write`` writes it anew.  To count something else, add a row.
 """
 
@@ -47,8 +47,7 @@ SLACK: Final = 1.25
 HEAD: Final = """\
 # What the tests show
 
-Written by `make reliability` from a whole run of the tests, and compared with each run of
-`make test`: a number is what a run shows at least.  Figures of a GPU and of long campaigns are in
+Written by `make reliability` from a whole run of the tests: a number is what a run shows at least.  Figures of a GPU and of long campaigns are in
 [measured.md](measured.md); what is trusted and what is checked, in [SECURITY.md](../SECURITY.md).
 
 | what | number |
