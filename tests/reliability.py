@@ -47,7 +47,8 @@ SLACK: Final = 1.25
 HEAD: Final = """\
 # What the tests show
 
-Written by `make reliability` from a whole run of the tests: a number is what a run shows at least.  Figures of a GPU and of long campaigns are in
+Written by `make reliability` from a whole run of the tests: a number is what a run shows at least.
+Figures of a GPU and of long campaigns are in
 [measured.md](measured.md); what is trusted and what is checked, in [SECURITY.md](../SECURITY.md).
 
 | what | number |
