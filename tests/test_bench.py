@@ -491,7 +491,7 @@ def test_blanks_around_a_number_are_any_that_text_has() -> None:
         (("--grid", "0"), "--grid: '0' is an empty grid, of which nothing is launched"),
         (("--grid", "1,2,3,4"), "--grid: '1,2,3,4' is not X, X,Y or X,Y,Z"),
         (("--grid", "-1"), "--grid: '-1' is not X, X,Y or X,Y,Z"),
-        (("--grid", "1,\x1c2,a"), "--grid: '1,\x1c2,a' is not X, X,Y or X,Y,Z"),
+        (("--grid", "1,\x1c2,a"), "--grid: '1,\\x1c2,a' is not X, X,Y or X,Y,Z"),
         (("--grid", "4294967296"), "is too large: no axis may exceed 4294967295"),
         (("--grid", "1", "--set", "n"), "--set: 'n' is not NAME=VALUE, as in n=1024"),
         (("--grid", "1", "--set", "n="), "--set: 'n=' is not NAME=VALUE"),
