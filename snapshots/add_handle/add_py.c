@@ -1005,7 +1005,7 @@ static int lg_lacks(PyObject *object, const char *attribute)
     return lacks;
 }
 
-/* Puts arguments given by position and by keyword into one row; what was not given stays NULL. */
+/* Puts arguments given by position and by keyword into one row; constants may be left out. */
 typedef struct lg_keyword {
     const char *name;
     int optional;
@@ -1048,11 +1048,14 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
         row[found] = arguments[given + i];
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (row[i] == NULL && !keywords[i].optional) {
+        if (row[i] != NULL)
+            continue;
+        if (!keywords[i].optional) {
             PyErr_Format(PyExc_TypeError, "%s: launch() misses argument '%s'", kernel,
                          keywords[i].name);
             return -1;
         }
+        row[i] = Py_None; /* of a constant, whose value is not looked at */
     }
     return 0;
 }

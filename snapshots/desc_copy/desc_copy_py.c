@@ -1116,12 +1116,12 @@ typedef struct lg_form {
 static int lg_narrow_shape(const lg_form *form, const lg_descriptor *given, int32_t *shape)
 {
     for (int i = 0; i < form->rank; i++) {
-        const int doubled = form->double_fp4 && i == form->rank - 1;
-        if (LG_UNLIKELY(given->shape[i] < INT32_MIN >> doubled ||
-                        given->shape[i] > INT32_MAX >> doubled))
+        const int32_t units = form->double_fp4 && i == form->rank - 1 ? 2 : 1;
+        if (LG_UNLIKELY(given->shape[i] < INT32_MIN / units ||
+                        given->shape[i] > INT32_MAX / units))
             return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: shape[%d] is %lld, beyond 32 bits",
                              form->who, i, (long long)given->shape[i]);
-        shape[i] = (int32_t)given->shape[i] * (1 + doubled);
+        shape[i] = (int32_t)given->shape[i] * units;
     }
     return LG_SUCCESS;
 }
@@ -1641,7 +1641,7 @@ static int lg_lacks(PyObject *object, const char *attribute)
     return lacks;
 }
 
-/* Puts arguments given by position and by keyword into one row; what was not given stays NULL. */
+/* Puts arguments given by position and by keyword into one row; constants may be left out. */
 typedef struct lg_keyword {
     const char *name;
     int optional;
@@ -1684,11 +1684,14 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
         row[found] = arguments[given + i];
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (row[i] == NULL && !keywords[i].optional) {
+        if (row[i] != NULL)
+            continue;
+        if (!keywords[i].optional) {
             PyErr_Format(PyExc_TypeError, "%s: launch() misses argument '%s'", kernel,
                          keywords[i].name);
             return -1;
         }
+        row[i] = Py_None; /* of a constant, whose value is not looked at */
     }
     return 0;
 }

@@ -846,12 +846,12 @@ typedef struct lg_form {
 static int lg_narrow_shape(const lg_form *form, const lg_descriptor *given, int32_t *shape)
 {
     for (int i = 0; i < form->rank; i++) {
-        const int doubled = form->double_fp4 && i == form->rank - 1;
-        if (LG_UNLIKELY(given->shape[i] < INT32_MIN >> doubled ||
-                        given->shape[i] > INT32_MAX >> doubled))
+        const int32_t units = form->double_fp4 && i == form->rank - 1 ? 2 : 1;
+        if (LG_UNLIKELY(given->shape[i] < INT32_MIN / units ||
+                        given->shape[i] > INT32_MAX / units))
             return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: shape[%d] is %lld, beyond 32 bits",
                              form->who, i, (long long)given->shape[i]);
-        shape[i] = (int32_t)given->shape[i] * (1 + doubled);
+        shape[i] = (int32_t)given->shape[i] * units;
     }
     return LG_SUCCESS;
 }

@@ -848,12 +848,12 @@ typedef struct lg_form {
 static int lg_narrow_shape(const lg_form *form, const lg_descriptor *given, int32_t *shape)
 {
     for (int i = 0; i < form->rank; i++) {
-        const int doubled = form->double_fp4 && i == form->rank - 1;
-        if (LG_UNLIKELY(given->shape[i] < INT32_MIN >> doubled ||
-                        given->shape[i] > INT32_MAX >> doubled))
+        const int32_t units = form->double_fp4 && i == form->rank - 1 ? 2 : 1;
+        if (LG_UNLIKELY(given->shape[i] < INT32_MIN / units ||
+                        given->shape[i] > INT32_MAX / units))
             return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: shape[%d] is %lld, beyond 32 bits",
                              form->who, i, (long long)given->shape[i]);
-        shape[i] = (int32_t)given->shape[i] * (1 + doubled);
+        shape[i] = (int32_t)given->shape[i] * units;
     }
     return LG_SUCCESS;
 }
@@ -1074,7 +1074,7 @@ static int lg_lacks(PyObject *object, const char *attribute)
     return lacks;
 }
 
-/* Puts arguments given by position and by keyword into one row; what was not given stays NULL. */
+/* Puts arguments given by position and by keyword into one row; constants may be left out. */
 typedef struct lg_keyword {
     const char *name;
     int optional;
@@ -1117,11 +1117,14 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
         row[found] = arguments[given + i];
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (row[i] == NULL && !keywords[i].optional) {
+        if (row[i] != NULL)
+            continue;
+        if (!keywords[i].optional) {
             PyErr_Format(PyExc_TypeError, "%s: launch() misses argument '%s'", kernel,
                          keywords[i].name);
             return -1;
         }
+        row[i] = Py_None; /* of a constant, whose value is not looked at */
     }
     return 0;
 }
@@ -2098,7 +2101,7 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     const uint32_t grid_x = grid[0];
     const uint32_t grid_y = grid[1];
     const uint32_t grid_z = grid[2];
-    PyObject *obj_0[2];
+    PyObject *obj_0[2] = {NULL};
     if (lg_unpack(kernel, &lg_arguments[0], row[3], 2, obj_0) != 0)
         return NULL;
     lg_descriptor copy_pair_0; /* pair.0: tensordesc<fp32[8, 16]> */

@@ -1195,7 +1195,7 @@ static int lg_lacks(PyObject *object, const char *attribute)
     return lacks;
 }
 
-/* Puts arguments given by position and by keyword into one row; what was not given stays NULL. */
+/* Puts arguments given by position and by keyword into one row; constants may be left out. */
 typedef struct lg_keyword {
     const char *name;
     int optional;
@@ -1238,11 +1238,14 @@ static int lg_gather(const char *kernel, const lg_keyword *keywords, Py_ssize_t 
         row[found] = arguments[given + i];
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (row[i] == NULL && !keywords[i].optional) {
+        if (row[i] != NULL)
+            continue;
+        if (!keywords[i].optional) {
             PyErr_Format(PyExc_TypeError, "%s: launch() misses argument '%s'", kernel,
                          keywords[i].name);
             return -1;
         }
+        row[i] = Py_None; /* of a constant, whose value is not looked at */
     }
     return 0;
 }
@@ -2242,13 +2245,13 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     const uint32_t grid_x = grid[0];
     const uint32_t grid_y = grid[1];
     const uint32_t grid_z = grid[2];
-    PyObject *obj_0[2];
+    PyObject *obj_0[2] = {NULL};
     if (lg_unpack(kernel, &lg_arguments[0], row[2], 2, obj_0) != 0)
         return NULL;
-    PyObject *obj_0_1[2];
+    PyObject *obj_0_1[2] = {NULL};
     if (lg_unpack(kernel, &lg_arguments[2], obj_0[1], 2, obj_0_1) != 0)
         return NULL;
-    PyObject *obj_1[2];
+    PyObject *obj_1[2] = {NULL};
     if (lg_unpack(kernel, &lg_arguments[4], row[3], 2, obj_1) != 0)
         return NULL;
     uint64_t slot_ptrs_0 = 0; /* ptrs.0: *fp32 */
