@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -18,11 +19,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("check", "write"),
         help="compare docs/reliability.md with this run of all tests, or write it",
     )
-    parser.addoption(
-        "--sanitize",
-        choices=NAMES,
-        help="check that this is a run under a sanitizer: python -m tests.sanitizers",
-    )
+    group = parser.getgroup("sanitizers", "as python -m tests.sanitizers starts it")
+    group.addoption("--sanitize", choices=NAMES, help="the sanitizer of this process")
+    group.addoption("--sanitize-into", type=Path, default=Path(), help="where its reports are")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -144,6 +144,15 @@ def test_nan_padding_and_tf32_are_asked_for(host: Host, face: Face) -> None:
     assert [each["type"] for each in found] == [FP32, FP32, TF32]
 
 
+PADDED_FP4 = {
+    "swizzle": 0,
+    "elem_size": 1,
+    "elem_type": FP4,
+    "block_size": [32, 128],
+    "fp4_padded": True,
+}
+
+
 @pytest.mark.parametrize("face", FACES, ids=str)
 @pytest.mark.parametrize(
     ("version", "told"), [("3.4.0", 64), ("3.5.1", 128), ("3.6.0", 128), ("3.7.0", 64)]
@@ -151,20 +160,28 @@ def test_nan_padding_and_tf32_are_asked_for(host: Host, face: Face) -> None:
 def test_tma3_the_kernel_is_told_the_size_of_padded_fp4_by_release(
     face: Face, version: str, told: int
 ) -> None:
-    meta = {
-        "swizzle": 0,
-        "elem_size": 1,
-        "elem_type": FP4,
-        "block_size": [32, 128],
-        "fp4_padded": True,
-    }
     with other_host(capability=100) as host:
-        launcher = launcher_of("src: tensordesc<u8[32, 64]>", meta, version=version)
+        launcher = launcher_of("src: tensordesc<u8[32, 64]>", PADDED_FP4, version=version)
         call, values = one_map(host, face, launcher, Descriptor(BASE, (48, 64), (96, 1)))
         assert call.arguments["type"] == FP4
         assert call.arguments["sizes"] == [128, 48]
         assert call.arguments["strides"] == [96]
         assert [int.from_bytes(value, "little") for value in values[1:3]] == [48, told]
+
+
+@pytest.mark.parametrize("face", FACES, ids=str)
+@pytest.mark.parametrize(("version", "beyond"), [("3.6.0", 2**30), ("3.7.0", 2**31)])
+def test_tma3_padded_fp4_is_refused_where_the_size_that_the_kernel_is_told_is_beyond_32_bits(
+    face: Face, version: str, beyond: int
+) -> None:
+    with other_host(capability=100) as host:
+        launcher = launcher_of("src: tensordesc<u8[32, 64]>", PADDED_FP4, version=version)
+        largest = Descriptor(BASE, (48, beyond - 64), (beyond, 1))
+        told = one_map(host, face, launcher, largest)[1][2]
+        assert int.from_bytes(told, "little") == 2**31 - 2**31 // beyond * 64
+        given = Descriptor(BASE, (48, beyond), (beyond, 1))
+        text = host.refusal(face, launcher, 1, None, [given])
+        assert f"shape[1] is {beyond}, beyond 32 bits" in text
 
 
 IM2COL = {

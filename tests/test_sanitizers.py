@@ -53,10 +53,12 @@ def faulty(name: Sanitizer) -> Path:
     return folder / "faults.so"
 
 
-def start(name: Sanitizer, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run Python under a sanitizer, which reports to its standard error."""
+def start(
+    name: Sanitizer, *words: str | Path, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run Python under a sanitizer, which reports to its standard error or into a folder."""
     python = [*sanitizers.prefix(name), sys.executable, *words]
-    environment = {**os.environ, **sanitizers.variables(runtime(name))}
+    environment = {**os.environ, **sanitizers.variables(runtime(name), folder=folder)}
     return run(python, env=environment, cwd=TESTS.parent)
 
 
@@ -103,6 +105,30 @@ def test_a_process_under_a_sanitizer_has_a_driver_with_it(name: Sanitizer) -> No
     assert is_loaded
     assert "is for programs compiled with it" in refused
     assert are_preloaded
+
+
+_SUITE = """
+import ctypes
+
+def test_nothing():
+    pass
+
+def test_fault():
+    ctypes.PyDLL({library!r}).heap_overflow(1)
+"""
+
+
+def test_a_run_counts_what_passed_and_shows_what_was_reported(tmp_path: Path) -> None:
+    reports, suite = tmp_path / "reports", tmp_path / "test_suite.py"
+    reports.mkdir()
+    suite.write_text(_SUITE.format(library=str(faulty("address"))))
+    options = ("--sanitize", "address", "--sanitize-into", reports, "-p", "tests.conftest")
+    workers = ("-n", "1", "--max-worker-restart", "0", "-p", "no:cacheprovider")
+    done = start("address", "-m", "pytest", *options, *workers, suite, folder=reports)
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout
+    counts = {"sanitizer": "address", "passed": 1, "failed": 1, "reports": 1}
+    assert json.loads(reports.with_suffix(".json").read_text()) == counts
+    assert "heap-buffer-overflow" in done.stdout
 
 
 def test_a_run_outside_a_sanitizer_is_refused() -> None:

@@ -2179,7 +2179,7 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     const uint32_t grid_x = grid[0];
     const uint32_t grid_y = grid[1];
     const uint32_t grid_z = grid[2];
-    PyObject *obj_0[2];
+    PyObject *obj_0[2] = {NULL};
     if (lg_unpack(kernel, &lg_arguments[0], row[3], 2, obj_0) != 0)
         return NULL;
     lg_descriptor copy_pair_0; /* pair.0: tensordesc<fp32[8, 16]> */

@@ -1903,10 +1903,10 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *row, Py_ssize
     const uint32_t grid_x = grid[0];
     const uint32_t grid_y = grid[1];
     const uint32_t grid_z = grid[2];
-    PyObject *obj_1[2];
+    PyObject *obj_1[2] = {NULL};
     if (lg_unpack(kernel, &lg_arguments[1], row[14], 2, obj_1) != 0)
         return NULL;
-    PyObject *obj_1_1[2];
+    PyObject *obj_1_1[2] = {NULL};
     if (lg_unpack(kernel, &lg_arguments[3], obj_1[1], 2, obj_1_1) != 0)
         return NULL;
     uint64_t slot_x = 0; /* x: *fp32 */

@@ -2325,13 +2325,13 @@ static PyObject *lg_call_launch(PyObject *module, PyObject *const *arguments, Py
     const uint32_t grid_x = grid[0];
     const uint32_t grid_y = grid[1];
     const uint32_t grid_z = grid[2];
-    PyObject *obj_0[2];
+    PyObject *obj_0[2] = {NULL};
     if (lg_unpack(kernel, &lg_arguments[0], row[2], 2, obj_0) != 0)
         return NULL;
-    PyObject *obj_0_1[2];
+    PyObject *obj_0_1[2] = {NULL};
     if (lg_unpack(kernel, &lg_arguments[2], obj_0[1], 2, obj_0_1) != 0)
         return NULL;
-    PyObject *obj_1[2];
+    PyObject *obj_1[2] = {NULL};
     if (lg_unpack(kernel, &lg_arguments[4], row[3], 2, obj_1) != 0)
         return NULL;
     uint64_t slot_ptrs_0 = 0; /* ptrs.0: *fp32 */
