@@ -292,11 +292,10 @@ def run_options(data: bytes) -> None:
                 says.startswith(option) and text.rpartition("=")[2].strip() in says,
                 f"{says!a} of {text!a}",
             )
-    # Of what a user typed these errors show every character.
-    with contextlib.suppress(UsageError):
+    with refusing(UsageError):
         parse_artifacts([text])
     for each in _overrides(text):
-        with contextlib.suppress(UsageError, MetadataError):
+        with refusing(UsageError, MetadataError):
             check_metadata(launch_metadata(None, each, target=GPU), GPU)
     _choose(text)
 

@@ -20,7 +20,7 @@ import click
 
 import launchgen
 from launchgen.bench_options import BENCH, BENCH_HELP, DEFAULT_BUFFER, Bench
-from launchgen.diagnostics import Diagnostic, LaunchgenError, UsageError
+from launchgen.diagnostics import Diagnostic, LaunchgenError, UsageError, printable
 from launchgen.endings import BY_SIGNAL, ending_on_signals
 from launchgen.options import EMIT, Emit, parse_artifacts
 from launchgen.sections import PROGRAM, SectionedCommand, parsed
@@ -110,7 +110,7 @@ def _deliver(files: GeneratedFiles, out: str, given: Emit, *, inputs: tuple[str,
 
 
 def _note(text: str) -> None:
-    click.echo(f"note: {text}", err=True)
+    click.echo(f"note: {printable(text)}", err=True)
 
 
 def _refuse_contradictions(given: Emit) -> None:

@@ -45,7 +45,7 @@ class Diagnostic(NamedTuple):
         lines += [f"  {line}" for line in self.details]
         if self.hint is not None:
             lines.append(f"  hint: {self.hint}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def _place(self) -> str:
         if self.source is None:
@@ -113,6 +113,16 @@ class DriverError(LaunchgenError):
     """A driver that is missing or too old, or a call that it or a launcher refused."""
 
     exit_code = 3
+
+
+def printable(text: str) -> str:
+    """Return what a terminal shows and does not obey: files may hold anything, and so do messages.
+
+    Line breaks and tabs stay, which a compiler's own words have.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else f"U+{ord(c):04X}" for c in text)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
