@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fuzzing.seeds import LARGEST, ROOT, kept
+from fuzzing.seeds import ROOT, kept
 from fuzzing.targets import Target
 
 FOUND = ROOT / "build" / "fuzzing"
@@ -65,7 +65,7 @@ def run(target: Target, *, seconds: int) -> Outcome:
     before = len(list(corpus.iterdir()))
     arguments = [
         *(target.name, str(faults), str(corpus), str(seeds)),
-        *(f"-artifact_prefix={faults}/", f"-dict={words}", f"-max_len={LARGEST}"),
+        *(f"-artifact_prefix={faults}/", f"-dict={words}"),
         *(f"-timeout={SLOWEST}", f"-rss_limit_mb={MOST_MEMORY}", "-print_final_stats=1"),
     ]
     begin = time.monotonic()

@@ -46,7 +46,7 @@ from launchgen.readers import (
     unknown_type,
 )
 from launchgen.scalars import SPELLINGS
-from launchgen.tokens import TokenKind, shortened, shown, visible
+from launchgen.tokens import TokenKind, shortened, shown
 
 __all__ = [
     "Argument",
@@ -157,7 +157,7 @@ def _name(cursor: Cursor) -> str:
         )
     if is_literal(behind):
         near = nearest(word.text)
-        constant = f"{shortened(word.text)}: {CONSTEXPR} = {visible(behind.text)}"
+        constant = f"{shortened(word.text)}: {CONSTEXPR} = {shortened(behind.text)}"
         constant = f"a named constant is written '{constant}'"
         raise cursor.mistake(
             f"{shown(word.text)} is no type, and a literal has no name",

@@ -122,13 +122,9 @@ def shortened(text: str) -> str:
     return text if len(text) <= _LIMIT else text[: _LIMIT - 3] + "..."
 
 
-def visible(text: str) -> str:
-    """Return ``text`` for a message: short, on one line, nothing invisible in it."""
-    return "".join(c if c.isprintable() else f"U+{ord(c):04X}" for c in shortened(text))
-
-
 def shown(text: str) -> str:
     """Return ``text`` quoted for a message: short, on one line, nothing invisible in it."""
-    # What is not printable stands for itself, and a string has quotes of its own.
-    is_bare = text[:1] in {'"', "'"} or not shortened(text).isprintable()
-    return visible(text) if is_bare else f"'{shortened(text)}'"
+    short = shortened(text)
+    if short.isprintable():
+        return short if short[:1] in {'"', "'"} else f"'{short}'"
+    return "".join(c if c.isprintable() else f"U+{ord(c):04X}" for c in short)

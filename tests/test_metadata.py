@@ -403,6 +403,11 @@ def test_a_field_of_a_wrong_type_is_named_with_what_was_expected(text: str, part
     assert part in decoding_error(text)
 
 
+def test_an_error_shows_no_control_character_of_the_metadata() -> None:
+    text = refusal(MetadataError, target={"backend": "c\x1b[2J\ud7ffda"})
+    assert "target.backend is 'cU+001B[2JU+D7FFda'" in text
+
+
 def test_unknown_fields_are_ignored_whatever_they_hold() -> None:
     text = '{"num_warps": 4, "x": {"y": [1e999, null, {"z": ' + "9" * 5000 + "}]}}"
     raw = read_metadata(Source("k.json", text))
