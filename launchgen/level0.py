@@ -140,11 +140,7 @@ def read_arguments(level0: Level0, source: Source) -> Signature:
     # By place and not as listed: a constant's is a name that no argument may have.
     names = argument_names([wanted.get(index, "") for index in places])
     listed = (found.get(index, unknown) for index in places)
-    return Signature(tuple(map(_named, listed, names)), source)
-
-
-def _named(argument: Argument, name: str) -> Argument:
-    return Argument(argument.type, argument.hint, name)
+    return Signature(tuple(map(Argument.renamed, listed, names)), source)
 
 
 def _misplaced(written: Level0Argument, source: Source, problem: str) -> MetadataError:

@@ -184,6 +184,10 @@ class Argument(Struct, frozen=True, eq=False):
     """As written; empty where the position names it, and for an element of a tuple."""
     span: Span = _NOWHERE
 
+    def renamed(self, name: str) -> Argument:
+        """Return the same under another name."""
+        return Argument(self.type, self.hint, name, self.span)
+
     def __str__(self) -> str:
         name = f"{self.name}: " if self.name else ""
         return f"{name}{self.declared}"

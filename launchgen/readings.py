@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,7 +37,7 @@ from launchgen.metadata import (
     read_metadata,
 )
 from launchgen.targets import Target
-from launchgen.tokens import shortened
+from launchgen.tokens import listed, shortened
 
 if TYPE_CHECKING:
     from launchgen.level0 import Level0
@@ -208,28 +208,19 @@ def choose_entry(reading: Reading, image: CompiledImage, overrides: Overrides) -
         wanted = entry_name(reading.raw, overrides)
     if wanted in entries:
         return entries[wanted]
-    listed = _listed(tuple(entries))
+    names = listed(tuple(entries), shortened)
     if not entries:
         problem = f"holds no kernel for {image.facts.architecture}"
         raise MismatchError(Diagnostic(problem, source=place))
     if wanted is not None:
         near = did_you_mean(wanted, entries)
         hint = f"{near or ''} --entry chooses one".strip()
-        problem = f"holds no kernel called {shortened(wanted)!a}: there is {listed}"
+        problem = f"holds no kernel called {shortened(wanted)!a}: there is {names}"
         raise MismatchError(Diagnostic(problem, source=place, hint=hint))
     if len(entries) > 1:
-        problem = f"holds {len(entries)} kernels: {listed}"
+        problem = f"holds {len(entries)} kernels: {names}"
         raise UsageError(Diagnostic(problem, source=place, hint="--entry NAME chooses one"))
     return image.facts.entries[0]
-
-
-_MOST_LISTED: Final = 16
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    more = len(names) - _MOST_LISTED
-    listed = ", ".join(map(shortened, names[:_MOST_LISTED]))
-    return f"{listed} and {more} more" if more > 0 else listed
 
 
 def launch(

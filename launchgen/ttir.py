@@ -43,7 +43,7 @@ from launchgen.notation import (
     divisibility_hint,
 )
 from launchgen.scalars import IR_SPELLINGS, SCALARS, Kind
-from launchgen.tokens import shown
+from launchgen.tokens import listed, shown
 
 _STRING: Final = r'"(?:[^"\\\n]|\\.)*"'
 # At the beginning of a line, where no comment can hold it.
@@ -106,14 +106,8 @@ def read_kernel_ir(source: Source, *, entry: str | None = None) -> KernelIr:
         name if argument.name == asked else argument_names([argument.name.partition(".")[0]])[0]
         for argument, asked, name in zip(arguments, wanted, names, strict=True)
     )
-    return KernelIr(Signature(tuple(map(_renamed, arguments, names)), source), tuple(owners))
-
-
-def _renamed(argument: Argument, name: str) -> Argument:
-    return Argument(argument.type, argument.hint, name, argument.span)
-
-
-_MOST_LISTED: Final = 16
+    renamed = tuple(map(Argument.renamed, arguments, names))
+    return KernelIr(Signature(renamed, source), tuple(owners))
 
 
 def _header(source: Source, entry: str | None) -> int:
@@ -123,8 +117,7 @@ def _header(source: Source, entry: str | None) -> int:
         ((match[1] or match[2]).strip('"'), match.end())
         for match in _FUNCTION.finditer(source.text)
     ]
-    names = ", ".join(shown(name) for name, _ in found[:_MOST_LISTED])
-    names += f" and {len(found) - _MOST_LISTED} more" if len(found) > _MOST_LISTED else ""
+    names = listed([name for name, _ in found], shown)
     if not found:
         problem = "holds no kernel: there is no 'tt.func public' in it"
         raise InputError(Diagnostic(problem, source=place))
@@ -284,11 +277,11 @@ def _spelled(size: int) -> str:
 
 def _numbered(names: Iterable[str]) -> list[str]:
     """Return each name, one that is repeated with its number behind it, dots as underscores."""
-    listed = [name.replace(".", "_") for name in names]
-    counts = Counter(listed)
+    spelled = [name.replace(".", "_") for name in names]
+    counts = Counter(spelled)
     seen: Counter[str] = Counter()
     found = []
-    for name in listed:
+    for name in spelled:
         found.append(f"{name}_{seen[name]}" if name and counts[name] > 1 else name)
         seen[name] += 1
     return found

@@ -295,7 +295,7 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(context_device, "cuCtxGetDevice", 1),
     LG_ENTRY(primary_retain, "cuDevicePrimaryCtxRetain", 1),
     LG_ENTRY(stream_context, "cuStreamGetCtx", 0),
-    LG_ENTRY(stream_capturing, "cuStreamIsCapturing", 1),
+    LG_ENTRY(stream_capturing, "cuStreamIsCapturing", 0),
     LG_ENTRY(launch_plain, "cuLaunchKernel", 1),
     LG_ENTRY(launch, "cuLaunchKernelEx", 0),
     LG_ENTRY(device_attribute, "cuDeviceGetAttribute", 1),
@@ -1485,6 +1485,9 @@ static int lg_ask_capturing(const char *who, void *stream, int *capturing)
         status = lg_need_context(who, stream, &context);
     if (status != LG_SUCCESS)
         return status;
+    if (lg_cuda.stream_capturing == NULL)
+        return lg_refuse(LG_ERROR_SYMBOL_NOT_FOUND, "%s: the driver has no cuStreamIsCapturing",
+                         who);
     status = lg_cuda.stream_capturing(stream, capturing);
     return status == LG_SUCCESS ? status : lg_driver_failed(who, "cuStreamIsCapturing", status, "");
 }

@@ -299,7 +299,7 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(context_device, "cuCtxGetDevice", 1),
     LG_ENTRY(primary_retain, "cuDevicePrimaryCtxRetain", 1),
     LG_ENTRY(stream_context, "cuStreamGetCtx", 0),
-    LG_ENTRY(stream_capturing, "cuStreamIsCapturing", 1),
+    LG_ENTRY(stream_capturing, "cuStreamIsCapturing", 0),
     LG_ENTRY(launch_plain, "cuLaunchKernel", 1),
     LG_ENTRY(launch, "cuLaunchKernelEx", 0),
     LG_ENTRY(device_attribute, "cuDeviceGetAttribute", 1),
@@ -995,13 +995,14 @@ static inline int lg_count_blocks(const lg_variant *variant, lg_grid *grid)
  * graph. Define LG_CAPTURE_WITHOUT_PDL to leave this attribute out of such launches: what it allows
  * is a head start, so that nothing but time is lost. */
 #ifdef LG_CAPTURE_WITHOUT_PDL
-enum { LG_MOST_LEFT = 8 };
+enum { LG_MOST_LEFT = 8 }; /* more than there are kinds of attributes here */
 
 static void lg_leave_out_pdl(lg_launch_config *config, lg_launch_attribute left[LG_MOST_LEFT])
 {
     int capturing = 0;
     uint32_t count = 0;
-    if (config->attribute_count == 0 || config->attribute_count > LG_MOST_LEFT)
+    if (config->attribute_count == 0 || config->attribute_count > LG_MOST_LEFT ||
+        lg_cuda.stream_capturing == NULL)
         return;
     /* A stream that cannot be asked is none that a launch goes to: that says why. */
     if (lg_cuda.stream_capturing(config->stream, &capturing) != LG_SUCCESS || !capturing)

@@ -65,7 +65,7 @@ static const lg_entry_point lg_entry_points[] = {
     LG_ENTRY(context_device, "cuCtxGetDevice", 1),
     LG_ENTRY(primary_retain, "cuDevicePrimaryCtxRetain", 1),
     LG_ENTRY(stream_context, "cuStreamGetCtx", 0),
-    LG_ENTRY(stream_capturing, "cuStreamIsCapturing", 1),
+    LG_ENTRY(stream_capturing, "cuStreamIsCapturing", 0),
     LG_ENTRY(launch_plain, "cuLaunchKernel", 1),
     LG_ENTRY(launch, "cuLaunchKernelEx", 0),
     LG_ENTRY(device_attribute, "cuDeviceGetAttribute", 1),

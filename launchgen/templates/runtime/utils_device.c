@@ -148,6 +148,9 @@ static int lg_ask_capturing(const char *who, void *stream, int *capturing)
         status = lg_need_context(who, stream, &context);
     if (status != LG_SUCCESS)
         return status;
+    if (lg_cuda.stream_capturing == NULL)
+        return lg_refuse(LG_ERROR_SYMBOL_NOT_FOUND, "%s: the driver has no cuStreamIsCapturing",
+                         who);
     status = lg_cuda.stream_capturing(stream, capturing);
     return status == LG_SUCCESS ? status : lg_driver_failed(who, "cuStreamIsCapturing", status, "");
 }
