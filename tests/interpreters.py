@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -42,7 +43,8 @@ class Interpreter:
 def at_hand() -> tuple[Interpreter, ...]:
     """Return one of each version that has its headers, free-threaded builds after the others.
 
-    They are looked for on the search path, where pyenv keeps them, and under ``/opt``.
+    They are looked for where pyenv keeps them, under ``/opt`` and on the search path; of its own
+    version the one that runs the tests is taken.
     """
     found = {str(each): each for path in _executables() if (each := _ask(path)) is not None}
     return tuple(sorted(found.values(), key=lambda each: (each.is_free_threaded, each.version)))
@@ -57,6 +59,7 @@ def _executables() -> Iterator[str]:
             on_path = shutil.which(name)
             if on_path is not None:
                 yield on_path
+    yield sys.executable
 
 
 def _ask(executable: str) -> Interpreter | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import gc
 import importlib.util
 import shutil
 import sysconfig
@@ -39,6 +40,14 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "stream": (1, "s", 0x1000, 0x2000, 0x3000, 64, 2.0),
     "host memory": (1, None, bytearray(64), 0x2000, 0x3000, 64, 2.0),
 }
+
+
+@pytest.fixture(autouse=True)
+def _no_collection() -> Iterator[None]:
+    """Keep the collector of garbage out: it says itself where memory fails it."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @functools.cache

@@ -206,7 +206,7 @@ def test_c_threads_of_a_hundred_thousand_launches_each_are_silent_and_all_accoun
 def test_python_threads_of_a_hundred_thousand_launches_each_are_silent_and_all_accounted_for(
     record_property: Record,
 ) -> None:
-    this = next(each for each in PYTHONS if each.executable.startswith(sys.prefix))
+    this = next(each for each in PYTHONS if each.executable == sys.executable)
     words: list[str | Path] = [*FIXED, this.executable, STORM / "storm.py", "threads"]
     words.append(module(this, "-fsanitize=thread"))
     found, _, log = storm(words, ROUNDS, LAUNCHES, sanitize="thread", timeout=1200)
