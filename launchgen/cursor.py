@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from launchgen.diagnostics import Diagnostic, Source, Span
+from launchgen.diagnostics import Diagnostic, Source, Span, shortened, shown
 from launchgen.limits import MOST_MISTAKES
-from launchgen.tokens import LOOKAHEAD, Token, TokenKind, match_brackets, shortened, shown, tokenize
+from launchgen.tokens import LOOKAHEAD, Token, TokenKind, match_brackets, tokenize
 
 
 class Mistake(Exception):

@@ -7,7 +7,7 @@ exit codes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Final, NamedTuple
 
 
@@ -141,6 +141,35 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+_LIMIT: Final = 40
+
+
+def shortened(text: str) -> str:
+    """Return ``text``, or where it is long its beginning and three dots."""
+    return text if len(text) <= _LIMIT else text[: _LIMIT - 3] + "..."
+
+
+_MOST_LISTED: Final = 16
+
+
+def listed(names: Sequence[str], spell: Callable[[str], str]) -> str:
+    """Return the first of ``names`` for a message, as ``spell`` spells each, and how many more."""
+    more = len(names) - _MOST_LISTED
+    text = ", ".join(map(spell, names[:_MOST_LISTED]))
+    return f"{text} and {more} more" if more > 0 else text
+
+
+def shown(text: str) -> str:
+    """Return ``text`` quoted for a message: short, on one line, nothing invisible in it.
+
+    A character that cannot be seen, alone, goes by its number, as Python's own errors name it.
+    """
+    if len(text) == 1 and not text.isprintable():
+        return f"U+{ord(text):04X}"
+    short = printable(shortened(text))
+    return short if short[:1] in {'"', "'"} else f"'{short}'"
 
 
 def _line_and_column(text: str, offset: int) -> tuple[int, int]:

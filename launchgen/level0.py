@@ -17,7 +17,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from launchgen.argument_names import argument_names
-from launchgen.diagnostics import Diagnostic, MetadataError, Source, UnsupportedError
+from launchgen.diagnostics import Diagnostic, MetadataError, Source, UnsupportedError, shown
 from launchgen.level0_records import ABI_VERSION
 from launchgen.limits import MOST_ARGUMENTS
 from launchgen.notation import (
@@ -29,7 +29,6 @@ from launchgen.notation import (
 )
 from launchgen.readers import is_writable
 from launchgen.signature import parse
-from launchgen.tokens import shown
 from launchgen.triton_json import TensorDescriptorMeta, TritonMetadata, decode_json
 
 

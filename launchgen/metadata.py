@@ -17,12 +17,12 @@ from launchgen.diagnostics import (
     MetadataError,
     UnsupportedError,
     UsageError,
+    shortened,
 )
 from launchgen.image import Entry, dimensions_text
 from launchgen.limits import MOST_ENTRY
 from launchgen.overrides import Cluster, Overrides, Scratch, Version, parse_version
 from launchgen.targets import Target
-from launchgen.tokens import shortened
 from launchgen.triton_json import (
     TensorDescriptorMeta,
     TritonMetadata,

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from launchgen.tokens import shortened
+from launchgen.diagnostics import shortened
 
 Version = tuple[int, int]
 Cluster = tuple[int, int, int]

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from launchgen.cursor import Cursor, Mistake
-from launchgen.diagnostics import Span, did_you_mean
+from launchgen.diagnostics import Span, did_you_mean, shown
 from launchgen.limits import MOST_ALIGNMENT, MOST_BITS, MOST_STARS, MOST_STRING
 from launchgen.literals import WORDS, Value, read_number, read_string
 from launchgen.notation import (
@@ -34,7 +34,7 @@ from launchgen.notation import (
     input_rank,
 )
 from launchgen.scalars import SCALARS, SPELLINGS, Scalar
-from launchgen.tokens import Token, TokenKind, shown
+from launchgen.tokens import Token, TokenKind
 
 LeafType = PointerType | ScalarType | BytesType | TensorMapType | DescriptorType | Constant
 

@@ -22,6 +22,8 @@ from launchgen.diagnostics import (
     UnsupportedError,
     UsageError,
     did_you_mean,
+    listed,
+    shortened,
 )
 from launchgen.image import Entry
 from launchgen.images import CompiledImage, read_images
@@ -37,7 +39,6 @@ from launchgen.metadata import (
     read_metadata,
 )
 from launchgen.targets import Target
-from launchgen.tokens import listed, shortened
 
 if TYPE_CHECKING:
     from launchgen.level0 import Level0

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from launchgen.cursor import Cursor, Mistake, where
-from launchgen.diagnostics import Diagnostic, SignatureError, Source, Span
+from launchgen.diagnostics import Diagnostic, SignatureError, Source, Span, shortened, shown
 from launchgen.limits import MOST_DEPTH, MOST_NAME, MOST_SIGNATURE, size_text
 from launchgen.literals import WORDS
 from launchgen.notation import (
@@ -46,7 +46,7 @@ from launchgen.readers import (
     unknown_type,
 )
 from launchgen.scalars import SPELLINGS
-from launchgen.tokens import TokenKind, shortened, shown
+from launchgen.tokens import TokenKind
 
 __all__ = [
     "Argument",

@@ -24,6 +24,7 @@ from launchgen.diagnostics import (
     Source,
     UnsupportedError,
     UsageError,
+    shortened,
 )
 from launchgen.image import Entry
 from launchgen.inputs import Content, as_text, read_file
@@ -33,7 +34,6 @@ from launchgen.pairing import fits
 from launchgen.readings import Candidate
 from launchgen.signature import Hint, Signature, parse
 from launchgen.targets import Target
-from launchgen.tokens import shortened
 
 EXAMPLE: Final = '--signature "x_ptr: *fp32, n: i32, BLOCK: constexpr"'
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from launchgen.agreement import check_launch
 from launchgen.architecture import Architecture, capability_text
-from launchgen.diagnostics import Diagnostic, UsageError
+from launchgen.diagnostics import Diagnostic, UsageError, shortened
 from launchgen.inputs import InputFile
 from launchgen.kernel_files import METADATA_SUFFIX, KernelFiles, choose_files
 from launchgen.limits import MOST_FATBIN, MOST_IMAGES, MOST_NAME, size_text
@@ -44,7 +44,6 @@ from launchgen.signatures import (
     settle,
 )
 from launchgen.targets import Target
-from launchgen.tokens import shortened
 
 _NO_OVERRIDES: Final = Overrides()
 

@@ -7,7 +7,7 @@ wrong has a place.  What a token means is decided by ``signature.py``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -112,29 +112,3 @@ def match_brackets(tokens: Sequence[Token]) -> Brackets:
     while stack:
         broken.append(leave(end - 1)[1])
     return Brackets(last, frozenset(broken))
-
-
-_LIMIT: Final = 40
-
-
-def shortened(text: str) -> str:
-    """Return ``text``, or where it is long its beginning and three dots."""
-    return text if len(text) <= _LIMIT else text[: _LIMIT - 3] + "..."
-
-
-_MOST_LISTED: Final = 16
-
-
-def listed(names: Sequence[str], spell: Callable[[str], str]) -> str:
-    """Return the first of ``names`` for a message, as ``spell`` spells each, and how many more."""
-    more = len(names) - _MOST_LISTED
-    text = ", ".join(map(spell, names[:_MOST_LISTED]))
-    return f"{text} and {more} more" if more > 0 else text
-
-
-def shown(text: str) -> str:
-    """Return ``text`` quoted for a message: short, on one line, nothing invisible in it."""
-    short = shortened(text)
-    if short.isprintable():
-        return short if short[:1] in {'"', "'"} else f"'{short}'"
-    return "".join(c if c.isprintable() else f"U+{ord(c):04X}" for c in short)

@@ -28,6 +28,8 @@ from launchgen.diagnostics import (
     Source,
     Span,
     UnsupportedError,
+    listed,
+    shown,
 )
 from launchgen.limits import MOST_RANK, MOST_STARS
 from launchgen.notation import (
@@ -43,7 +45,6 @@ from launchgen.notation import (
     divisibility_hint,
 )
 from launchgen.scalars import IR_SPELLINGS, SCALARS, Kind
-from launchgen.tokens import listed, shown
 
 _STRING: Final = r'"(?:[^"\\\n]|\\.)*"'
 # At the beginning of a line, where no comment can hold it.

@@ -405,7 +405,7 @@ def test_a_field_of_a_wrong_type_is_named_with_what_was_expected(text: str, part
 
 def test_an_error_shows_no_control_character_of_the_metadata() -> None:
     text = refusal(MetadataError, target={"backend": "c\x1b[2J\ud7ffda"})
-    assert "target.backend is 'cU+001B[2JU+D7FFda'" in text
+    assert "target.backend is 'c\\x1b[2J\\ud7ffda'" in text
 
 
 def test_unknown_fields_are_ignored_whatever_they_hold() -> None:
