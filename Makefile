@@ -20,7 +20,7 @@ demo: $(VENV)/.installed
 	$(BIN)/python examples/add/demo.py build/demo
 
 test: lint
-	$(BIN)/python -m pytest -m "not gpu and not triton" -n auto
+	$(BIN)/python -m pytest -m "not gpu and not triton" -n auto --reliability check
 
 reliability: lint
 	$(BIN)/python -m pytest -m "not gpu and not triton" -n auto --reliability write

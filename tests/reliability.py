@@ -1,7 +1,7 @@
 """What a whole run of the tests showed, as ``docs/reliability.md`` says it.
 
 A test says how much it tried with pytest's ``record_property(key, number)``, where ``key`` is one
-of ``ROWS``.  ``--reliability check`` compares the page with the run;
+of ``ROWS``.  ``--reliability check`` compares the page with the run, as ``make test`` does;
 ``--reliability write`` writes it anew.  To count something else, add a row.
 """
 
@@ -19,6 +19,7 @@ from typing import Final
 import pytest
 
 from tests.public_cases import CASES, cases_of
+from tests.sanitizers import NAMES, SUITES
 
 ROOT: Final = Path(__file__).parent.parent
 DOCUMENT: Final = ROOT / "docs" / "reliability.md"
@@ -74,6 +75,8 @@ class Found:
 
     counts: Mapping[str, int]
     cases: frozenset[str]
+    suites: int
+    """How many tests of those that sanitizers run passed, without one."""
     sanitized: Mapping[str, int]
     """How many tests passed under each sanitizer, of those that ran before."""
 
@@ -127,7 +130,8 @@ def problems(text: str, found: Found) -> Iterator[str]:
         yield f"cases without a test that passed: {', '.join(sorted(CASES.keys() - found.cases))}"
     for key, least in numbers.items():
         yield from _compare(ROWS[key], least, found.counts.get(key, 0), key in OF_THIS_MACHINE)
-    for name, number in found.sanitized.items():
+    for name in NAMES:
+        number = found.sanitized.get(name, found.suites)
         yield from _compare(SANITIZED_ROW.format(name), sanitized.get(name, 0), number, False)
 
 
@@ -144,15 +148,18 @@ class Reliability:
         self._counts: Final[Counter[str]] = Counter()
         self._passed: Final[set[str]] = set()
         self._not_passed: Final[set[str]] = set()
+        self._suites = 0
         self._problems: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a test that passed; a case counts if every test of it did, or was skipped."""
-        cases = set(cases_of(report.nodeid.rpartition("::")[2]))
+        path, _, name = report.nodeid.partition("::")
+        cases = set(cases_of(name))
         if report.failed:
             self._not_passed.update(cases)
         elif report.when == "call" and report.passed:
             self._passed.update(cases)
+            self._suites += any(Path(path).match(each) for each in SUITES)
         if report.when == "teardown":
             for key, value in report.user_properties:
                 if key in ROWS:
@@ -166,7 +173,8 @@ class Reliability:
         for path in sorted(SANITIZED.glob("sanitized-*.json")):
             run = json.loads(path.read_text(encoding="ascii"))
             sanitized[run["sanitizer"]] = run["passed"]
-        return Found(self._counts, frozenset(self._passed - self._not_passed), sanitized)
+        passed = frozenset(self._passed - self._not_passed)
+        return Found(self._counts, passed, self._suites, sanitized)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.public_cases import CASES, cases_of
 from tests.reliability import DOCUMENT, ROWS, Found, document, floor, problems, said
 
 NUMBERS = dict.fromkeys(ROWS, 1000)
-SANITIZED = {"thread": 100}
+SANITIZED = {"address": 90, "thread": 100}
 PAGE = document(NUMBERS, SANITIZED)
-FOUND = Found(dict.fromkeys(ROWS, 1100), frozenset(CASES), {"thread": 110})
+FOUND = Found(dict.fromkeys(ROWS, 1100), frozenset(CASES), 110, {"thread": 110})
 
 
 def test_a_page_is_current_where_a_run_shows_a_little_more() -> None:
@@ -20,14 +22,14 @@ def test_a_page_is_current_where_a_run_shows_a_little_more() -> None:
 
 @pytest.mark.parametrize("shown", [999, 1_251, 0])
 def test_a_run_that_shows_less_or_much_more_is_another_page(shown: int) -> None:
-    found = Found({**FOUND.counts, "faults": shown}, FOUND.cases, FOUND.sanitized)
+    found = replace(FOUND, counts={**FOUND.counts, "faults": shown})
     (problem,) = problems(PAGE, found)
     assert "faults injected" in problem
     assert f"it says 1,000, this run shows {shown:,}" in problem
 
 
 def test_a_case_without_a_test_that_passed_is_named() -> None:
-    found = Found(FOUND.counts, FOUND.cases - {"INT-7"}, FOUND.sanitized)
+    found = replace(FOUND, cases=FOUND.cases - {"INT-7"})
     assert list(problems(PAGE, found)) == ["cases without a test that passed: INT-7"]
 
 
@@ -37,10 +39,25 @@ def test_other_words_are_another_page() -> None:
     ]
 
 
-def test_a_sanitizer_that_did_not_run_is_not_compared() -> None:
-    assert list(problems(PAGE, Found(FOUND.counts, FOUND.cases, {}))) == []
-    (problem,) = problems(PAGE, Found(FOUND.counts, FOUND.cases, {"address": 100}))
-    assert "address sanitizer" in problem
+@pytest.mark.parametrize("suites", [89, 113])
+def test_a_sanitizer_that_did_not_run_is_compared_with_the_tests_that_it_would_run(
+    suites: int,
+) -> None:
+    (problem,) = problems(PAGE, replace(FOUND, suites=suites))
+    assert f"the address sanitizer, none with a report: it says 90, this run shows {suites}" in (
+        problem
+    )
+
+
+def test_a_sanitizer_that_ran_is_compared_with_its_run() -> None:
+    (problem,) = problems(PAGE, replace(FOUND, sanitized={"thread": 99}))
+    assert "the thread sanitizer, none with a report: it says 100, this run shows 99" in problem
+
+
+def test_a_page_without_a_sanitizer_is_another_page() -> None:
+    page = document(NUMBERS, {"thread": 100})
+    (problem,) = problems(page, FOUND)
+    assert "the address sanitizer, none with a report: it says 0" in problem
 
 
 @pytest.mark.parametrize(("number", "least"), [(0, 0), (9, 8), (103, 99), (12_345, 11_000)])

@@ -62,6 +62,9 @@ def ptx(target: str, *, parameters: str = ".param .u64 p") -> bytes:
 
 
 def image(data: bytes, architecture: Architecture, name: str = "k") -> Image:
+    """Return an image; PTX that stands in for a cubin has its own zero at the end."""
+    if not (architecture.is_virtual or data.startswith(b"\x7f")):
+        data += b"\0"
     return Image(data, f"{name}.{architecture}", hashlib.sha256(data).hexdigest(), architecture)
 
 
