@@ -140,7 +140,7 @@ def _sections(data: memoryview, at: int, count: int, names: int) -> tuple[Sectio
     if count > (len(data) - at) // _SECTION.size:
         raise _error("the image ends inside its section headers")
     if count > MOST_SECTIONS:
-        raise _error(f"the image has {count} sections, which no compiler writes")
+        raise _error(f"the image has {count:,} sections; at most {MOST_SECTIONS:,} are read")
     headers = list(_SECTION.iter_unpack(data[at : at + count * _SECTION.size]))
     if names >= count:
         raise _error("the image has no names for its sections")

@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 
 from msgspec import Struct
 
-from launchgen.diagnostics import Diagnostic, UsageError
+from launchgen.diagnostics import Diagnostic, UsageError, listed
 from launchgen.inputs import file_mode, input_error, is_same, read_file, shown_path
 from launchgen.limits import MOST_IMAGES
 from launchgen.targets import Target
@@ -25,7 +25,6 @@ _IR: Final = (".ttir", ".ttgir")
 """Triton's IR; Gluon's kernels have the second."""
 # Beside a cache entry's metadata Triton keeps a list of the entry's files, of almost that name.
 _GROUP: Final = "__grp__"
-_MOST_LISTED: Final = 8
 
 
 class KernelFiles(Struct, frozen=True):
@@ -164,5 +163,4 @@ def _names(folder: Path, prefix: str, suffix: str) -> str:
         for name in names
         if name.startswith(prefix) and name.endswith(suffix) and not name.startswith(_GROUP)
     ]
-    more = ", ..." if len(fitting) > _MOST_LISTED else ""
-    return ", ".join(fitting[:_MOST_LISTED]) + more
+    return listed(fitting, str)

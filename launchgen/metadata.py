@@ -206,21 +206,26 @@ def entry_name(raw: TritonMetadata | None, overrides: Overrides) -> str | None:
     Raises UsageError or MetadataError for what no kernel can be called.
     """
     fields = raw if raw is not None else TritonMetadata()
-    if overrides.entry is not None and not _is_entry(overrides.entry):
-        problem = f"--entry is {shortened(overrides.entry)!a}: no kernel is called so"
-        raise UsageError(Diagnostic(problem, hint="give the kernel's name inside the image"))
     if overrides.entry is not None:
+        problem = _entry_problem(overrides.entry)
+        if problem is not None:
+            hint = "give the kernel's name inside the image"
+            raise UsageError(Diagnostic(f"--entry {problem}", hint=hint))
         return overrides.entry
     if fields.name is None:
         return None
-    if not _is_entry(fields.name):
-        problem = f"name is {shortened(fields.name)!a}: no kernel is called so"
-        raise MetadataError(Diagnostic(problem, hint="--entry overrides it"))
+    problem = _entry_problem(fields.name)
+    if problem is not None:
+        raise MetadataError(Diagnostic(f"name {problem}", hint="--entry overrides it"))
     return fields.name
 
 
-def _is_entry(name: str) -> bool:
-    return 0 < len(name) <= MOST_ENTRY and name.isprintable()
+def _entry_problem(name: str) -> str | None:
+    if len(name) > MOST_ENTRY:
+        return f"has {len(name):,} characters: a kernel's name has at most {MOST_ENTRY:,}"
+    if not name or not name.isprintable():
+        return f"is {shortened(name)!a}: no kernel is called so"
+    return None
 
 
 def _num_warps(

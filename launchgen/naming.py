@@ -98,12 +98,13 @@ _MACROS: Final = frozenset(
 
 
 # Families of macros: limits and formats of the standard types, and what the headers define that
-# launchers include.
+# launchers include, or that programs often include before a launcher's: <signal.h>, <fcntl.h>.
 _FAMILIES: Final = re.compile(
     r"U?(INT|LONG|LLONG|SHRT|SCHAR|CHAR|SIZE|SSIZE|PTRDIFF|WCHAR|WINT|SIG_ATOMIC)\w*_(MAX|MIN|C|WIDTH)"
     r"|(FLT|DBL|LDBL)_[A-Z0-9_]+|FP_(NAN|INFINITE|ZERO|SUBNORMAL|NORMAL)|(PRI|SCN)[diouxX][A-Z0-9]+"
     r"|M_(E|LOG2E|LOG10E|LN2|LN10|PI|PI_2|PI_4|1_PI|2_PI|2_SQRTPI|SQRT2|SQRT1_2)"
-    r"|(RTLD|PTHREAD|SEEK|METH|Py)_\w+|Py[A-Z]\w*|_[A-Z]\w*",
+    r"|(RTLD|PTHREAD|SEEK|METH|Py)_\w+|Py[A-Z]\w*|_[A-Z]\w*"
+    r"|SIG[A-Z0-9]+|S_I[A-Z]+|O_(RDONLY|WRONLY|RDWR|APPEND|CREAT|EXCL|TRUNC|SYNC|[A-Z]*PATH|N[A-Z]+)",
     re.ASCII,
 )
 
@@ -111,10 +112,12 @@ _FAMILIES: Final = re.compile(
 def is_reserved_in_c(name: str) -> bool:
     """Return whether C, C++ or a common macro already uses ``name``.
 
-    ``__x__`` is the form of compilers' predefined macros, and ``LG_`` begins this project's own.
-    One underscore more frees either, which is what :func:`free_c_name` relies on.
+    Two underscores begin what compilers and system headers define (C11 7.1.3), ``__x`` and
+    ``__x__``, and ``LG_`` this project's own.  One underscore more at the end frees any of them,
+    which is what :func:`free_c_name` relies on.
     """
-    is_predefined = name.startswith("__") and name.endswith("__") and not name.endswith("___")
+    end = len(name) - len(name.rstrip("_"))
+    is_predefined = name.startswith("__") and end in (0, 2)
     is_own = name.startswith(("LG_", "LAUNCHGEN_")) and not name.endswith("_")
     is_family = _FAMILIES.fullmatch(name) is not None and not name.endswith("_")
     is_listed = name in _KEYWORDS or name in _MACROS or name in errno.errorcode.values()

@@ -88,7 +88,7 @@ def write(
     items = [NewFile(folder / file.name, file.content, file.executable) for file in changed]
     if depfile is not None:
         outputs = (folder / file.name for file in files.files)
-        _refuse_depfile(depfile, outputs)
+        _refuse_depfile(depfile, outputs, force=force)
         items.append(NewFile(Path(depfile.path), depfile.content))
     replace_all(items)
     names = tuple(file.name for file in changed)
@@ -311,8 +311,12 @@ def _refuse_foreign(files: Sequence[GeneratedFile], folder: Path, *, force: bool
         raise OutputError(*findings)
 
 
-def _refuse_depfile(depfile: Depfile, outputs: Iterable[Path]) -> None:
-    """Refuse a depfile that would overwrite what it is about, or anything but a file."""
+# One rule without a recipe, as this module writes it, or nothing.
+_RULE: Final = re.compile(rb"(?:[^\n]+:(?: \\\n  [^\n]+)*\n)?")
+
+
+def _refuse_depfile(depfile: Depfile, outputs: Iterable[Path], *, force: bool) -> None:
+    """Refuse a depfile that would overwrite what it is about, or anything but a depfile."""
     real = os.path.realpath(depfile.path)
     if real in map(os.path.realpath, (*map(str, outputs), *depfile.inputs)):
         raise UsageError(
@@ -321,6 +325,9 @@ def _refuse_depfile(depfile: Depfile, outputs: Iterable[Path]) -> None:
     path = Path(depfile.path)
     if os.path.lexists(path) and not path.is_file():
         raise OutputError(Diagnostic(f"cannot write '{path}': it is not a regular file"))
+    if not force and _RULE.fullmatch(_on_disk(path) or b"") is None:
+        problem = f"'{path}' is there, and is no depfile"
+        raise OutputError(Diagnostic(problem, hint="--force overwrites it"))
 
 
 def _unified(name: str, old: bytes | None, new: bytes | None) -> bytes:

@@ -32,13 +32,13 @@ ROWS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "faults": "faults injected: a call of the driver, an entry point, a context, an allocation",
         "bad inputs": "bad inputs tried and refused: values, grids, signatures, files, limits",
-        "hostile texts": "hostile texts printed into every artifact, none left its place",
+        "hostile texts": "hostile texts as names, files, options and metadata: none left its place",
         "fuzzed": "fuzzed inputs read: the corpus that mattered, and mutations of it",
         "launches in storms": "launches of threads at once, each found in the log, none besides",
-        "analysed files": "files that gcc's analyzer, clang's and cppcheck found nothing in",
+        "analyses": "analyses of an emitted file by gcc, clang or cppcheck: nothing found",
     }
 )
-OF_THIS_MACHINE: Final = frozenset({"analysed files"})
+OF_THIS_MACHINE: Final = frozenset({"analyses"})
 """Rows that may show less where a machine lacks a tool."""
 MARGIN: Final = 0.97
 """What a run shows differs a little from the next one's: values are drawn."""

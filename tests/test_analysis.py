@@ -87,7 +87,7 @@ def test_an_analyser_finds_nothing_in_a_committed_source(
     analyser: Analyser, source: Path, record_property: Callable[[str, object], None]
 ) -> None:
     assert analyser.analyse(source) == ""
-    record_property("analysed files", 1)
+    record_property("analyses", 1)
 
 
 FAULT = """

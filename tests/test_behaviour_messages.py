@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,52 @@ def test_a_grid_too_long_to_print_is_a_value_error(host: Host, grid: Any) -> Non
 def test_a_stream_too_long_to_print_is_an_overflow_error(host: Host) -> None:
     text = host.refusal(Face.PYTHON, EVERY, 1, HUGE, GOOD, raises=OverflowError)
     assert text.startswith("k: stream ")
+
+
+class Interrupted(Fraction):
+    """Ctrl-C comes while it is compared, or shown."""
+
+    def __gt__(self, other: object) -> bool:
+        raise KeyboardInterrupt
+
+    def __repr__(self) -> str:
+        raise KeyboardInterrupt
+
+    __lt__ = __gt__
+
+
+@pytest.mark.parametrize("name", ["i: i32", "h: fp16", "f: fp32"])
+def test_an_interrupt_while_a_value_is_looked_at_is_kept(host: Host, name: str) -> None:
+    launcher = of_signature(name)
+    module, function = host.module(launcher), host.function(launcher)
+    with pytest.raises(KeyboardInterrupt):
+        module.launch(function, 1, None, Interrupted(1, 3))
+    assert host.driver.launches == ()
+
+
+@pytest.mark.parametrize("name", ["i: i32", "u: u64", "f: fp32", "t: (i32,)"])
+def test_what_an_object_raised_itself_is_the_cause(host: Host, name: str) -> None:
+    class Own:
+        def __index__(self) -> int:
+            raise ValueError("mine") from KeyError("why")
+
+    launcher = of_signature(name)
+    value = (Own(),) if "(" in name else Own()
+    module, function = host.module(launcher), host.function(launcher)
+    with pytest.raises(ValueError, match=r"argument 0.*: mine$") as caught:
+        module.launch(function, 1, None, value)
+    cause = caught.value.__cause__
+    assert isinstance(cause, ValueError)
+    assert isinstance(cause.__cause__, KeyError)
+    assert cause.__traceback__ is not None
+    assert host.driver.launches == ()
+
+
+def test_what_the_interpreter_says_of_a_value_has_no_cause(host: Host) -> None:
+    module, function = host.module(EVERY), host.function(EVERY)
+    with pytest.raises(TypeError, match="argument 1 'i'") as caught:
+        module.launch(function, 1, None, GOOD[0], "x", *GOOD[2:])
+    assert caught.value.__cause__ is None
 
 
 def test_dlpack_without_a_device_is_refused_by_name(host: Host) -> None:

@@ -137,3 +137,22 @@ def test_toolchain12_a_header_is_usable_from_cpp_without_anything_before_it(
         source.write_text(f'#include "{header}"\n#include "{header}"\n')
         for compiler in COMPILERS[:2]:
             compiler.compile(source)
+
+
+NAMES = "__has_include __THROW __nonnull __x _Bool SIGINT O_RDONLY S_IRUSR S_ISREG S_K errno stdin"
+
+
+@pytest.mark.parametrize("compiler", COMPILERS[:2], ids=str)
+def test_arguments_called_as_macros_of_common_headers_compile(
+    compiler: Compiler, tmp_path: Path
+) -> None:
+    options = ["-n", "k", "--num-warps", "1", "--triton-version", "3.2", "-o", str(tmp_path)]
+    signature = ", ".join(f"{name}: i32" for name in NAMES.split())
+    assert main(["emit", "-s", signature, *options, "-a", "c,cpython"]) == 0
+    (tmp_path / "user.c").write_text(
+        "#include <errno.h>\n#include <fcntl.h>\n#include <signal.h>\n"
+        '#include <stdio.h>\n#include <sys/stat.h>\n#include "k.h"\n'
+    )
+    for name in ("k.c", "k_py.c", "user.c"):
+        compiler.compile(tmp_path / name)
+    assert "int32_t S_K," in (tmp_path / "k.h").read_text()

@@ -9,6 +9,8 @@ import importlib.util
 import shutil
 import sysconfig
 from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +25,7 @@ from tests.programs import (
     PythonLauncher,
     cc,
     compile_python,
+    emit,
     emit_zoo,
     import_module,
     library,
@@ -94,6 +97,30 @@ def test_a_first_launch_without_memory_raises_or_launches_once(
         tried += 1
     assert tried > 0 or not process.launcher.library.values
     record_property("faults", tried)
+
+
+SIZES = {"fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8}
+OLD: dict[str, Any] = {"num_warps": 4, "triton_version": (3, 2)}
+BIG = 2**60 + 2**36 + 1
+"""Rounded to a double first, it would become another fp32."""
+INEXACT = [(scalar, value) for scalar in SIZES for value in (Fraction(BIG, 2**50), Decimal("0.1"))]
+INEXACT += [(scalar, BIG) for scalar in ("bf16", "fp32", "fp64")]
+
+
+@pytest.mark.parametrize(("scalar", "value"), INEXACT, ids=str)
+def test_without_memory_a_value_is_rounded_right_or_not_launched(
+    scalar: str, value: Fraction | Decimal | int, record_property: Record
+) -> None:
+    driver = RecordingDriver().load()
+    function = driver.make_function("kernel", (SIZES[scalar],))
+    emitted = emit(None, f"x: {scalar}", name="k", artifacts=("cpython",), **OLD)
+    module = import_module(compile_python(emitted))
+    module.launch(function, 1, None, value)
+    errors = list(attempts(module.launch, function, 1, None, value))
+    assert {type(error) for error in errors} <= {MemoryError, type(None)}
+    assert len({launch.values for launch in driver.launches}) == 1
+    assert len(driver.launches) == 1 + errors.count(None)
+    record_property("faults", len(errors) - 1)
 
 
 @pytest.mark.parametrize("what", WRONG)

@@ -448,7 +448,7 @@ def many_sections(count: int) -> bytes:
 
 def test_a_cubin_has_as_many_sections_as_the_limit_says(record_property: Record) -> None:
     assert len(read_elf(many_sections(MOST_SECTIONS)).sections) == MOST_SECTIONS
-    with pytest.raises(ImageError, match="which no compiler writes"):
+    with pytest.raises(ImageError, match="at most 262,144 are read"):
         read_elf(many_sections(MOST_SECTIONS + 1))
     record_property("bad inputs", 1)
 
@@ -460,8 +460,11 @@ def test_a_kernel_has_a_name_up_to_the_limit(
     assert emit(entry(tmp_path, longest), "-s", "", "--name", "k").code == 0
     refused = emit(entry(tmp_path, f"{longest}k"), "-s", "", "--name", "k")
     assert (refused.code, refused.files) == (2, [])
-    assert "no kernel is called so" in refused.error
-    assert emit(entry(tmp_path), "-s", "", "--entry", f"{longest}k").code == 2
+    said = "has 65,537 characters: a kernel's name has at most 65,536"
+    assert f"name {said}" in refused.error
+    refused = emit(entry(tmp_path), "-s", "", "--entry", f"{longest}k")
+    assert refused.code == 2
+    assert f"error: --entry {said}" in refused.error
     with pytest.raises(ImageError, match="whose name has more than 65,536 characters"):
         read_images(make_cubin(f"{longest}k", []))
     text = PTX.replace(".entry k(", f".entry {longest}(")

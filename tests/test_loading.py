@@ -509,8 +509,8 @@ def test_a_handle_is_prepared_at_each_launch(driver: RecordingDriver) -> None:
     matmul = Kernel(FOLDER, "matmul")
     driver.current_context = driver.primary_context()
     functions = [
-        children.load_function(driver, matmul.cubin, matmul.entry),
-        children.load_function(driver, matmul.cubin, matmul.entry),
+        children.load_function(driver, matmul.cubin, matmul.entry).handle,
+        children.load_function(driver, matmul.cubin, matmul.entry).handle,
     ]
     for function in functions:
         assert launcher.launch(function=function) == 0
@@ -640,11 +640,11 @@ def test_python_raises_for_an_image_with_other_parameters(
 @pytest.mark.parametrize("load", [children.load_function, children.load_kernel])
 @pytest.mark.parametrize("case", OTHERS)
 def test_a_handle_with_other_parameters_is_refused_each_time(
-    driver: RecordingDriver, case: str, load: Callable[..., int]
+    driver: RecordingDriver, case: str, load: Callable[..., children.Loaded]
 ) -> None:
     driver.current_context = driver.primary_context()
     add = Kernel(FOLDER, "add")
-    function = load(driver, add.cubin, add.entry)
+    function = load(driver, add.cubin, add.entry).handle
     launcher = misfit_library(case, no_image=True).fresh()
     said = f"add: {OTHERS[case][2].format('kernel')}; the launcher was made for another kernel"
     for _ in range(2):
@@ -657,7 +657,7 @@ def test_a_handle_with_other_parameters_is_refused_each_time(
     assert driver.launches == ()
 
 
-def test_a_handle_is_compared_once(driver: RecordingDriver) -> None:
+def test_a_handle_is_compared_in_full_where_it_is_new(driver: RecordingDriver) -> None:
     launcher = c_library("add", no_image=True).fresh()
     first = driver.make_function("kernel", (8, 8, 8, 4, 4, 8, 8))
     second = driver.make_function("kernel", (8, 8, 8, 4, 4, 8, 8))
@@ -668,9 +668,39 @@ def test_a_handle_is_compared_once(driver: RecordingDriver) -> None:
         status = launcher.launch(function=function)
         assert status == (function == wrong), launcher.error
         asked.append(names(driver)[before:].count("cuFuncGetParamInfo"))
-    # The first question is asked twice: only then it is known that it needs no context.
-    assert asked == [9, 0, 9, 0, 9, 7, 0, 0]
+    # The first question is asked twice: only then it is known that it needs no context.  Behind the
+    # last parameter a known handle is not asked.
+    assert asked == [9, 7, 9, 7, 9, 7, 7, 7]
     assert len(driver.launches) == 7
+
+
+OTHER = ".version 8.8 .target sm_90 .address_size 64 .entry {}({}) {{ ret; }}"
+
+
+@pytest.mark.parametrize("sizes", ["8 8 8 8 4 8 8", "8 8 8 4 4 8 4", "8 8 8 4", ""])
+@pytest.mark.parametrize("load", [children.load_function, children.load_kernel])
+def test_a_handle_that_the_driver_gives_to_another_kernel_is_compared_anew(
+    driver: RecordingDriver, load: Callable[..., children.Loaded], sizes: str, tmp_path: Path
+) -> None:
+    driver.reuse_handles()
+    driver.current_context = driver.primary_context()
+    add = Kernel(FOLDER, "add")
+    other = tmp_path / "other.ptx"
+    parameters = (f".param .u{8 * int(size)} p{i}" for i, size in enumerate(sizes.split()))
+    other.write_bytes(OTHER.format(add.entry, ", ".join(parameters)).encode() + b"\0")
+    launcher = c_library("add", no_image=True).fresh()
+    module = import_module(compile_python(emit_zoo("add", no_image=True, artifacts=("cpython",))))
+    function = load(driver, add.cubin, add.entry)
+    assert launcher.launch(function=function.handle) == 0
+    module.launch(function.handle, 4, None, *launcher.library.values)
+    function.unload()
+    again = load(driver, other, add.entry)
+    assert again.handle == function.handle
+    assert launcher.launch(function=again.handle) == 1
+    assert launcher.error.endswith("the launcher was made for another kernel")
+    with pytest.raises(ValueError, match="made for another kernel"):
+        module.launch(again.handle, 4, None, *launcher.library.values)
+    assert len(driver.launches) == 2
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -680,7 +710,7 @@ def test_a_kernel_by_handle_is_compared_in_a_thread_without_a_context(
     context = driver.primary_context()
     add = Kernel(FOLDER, "add")
     driver.current_context = context
-    kernel = children.load_kernel(driver, add.cubin, add.entry)
+    kernel = children.load_kernel(driver, add.cubin, add.entry).handle
     driver.current_context = None
     own = driver.new_stream(context) if stream else None
     wrong = misfit_library("newer", no_image=True).fresh()
@@ -710,12 +740,28 @@ def test_a_driver_that_cannot_tell_parameters_launches_handles(missing: list[str
     assert found == {"status": [0, 0], "launches": 2}
 
 
-def test_a_question_that_fails_refuses_nothing(driver: RecordingDriver) -> None:
-    for code in (2, 201, 400, 719, 801):
-        driver.reset()
-        driver.fail("cuFuncGetParamInfo", code, times=None)
-        launcher = misfit_library("wide").fresh()
-        assert launcher.launch() == 0, launcher.error
+@pytest.mark.parametrize("code", [2, 201, 400, 719, 801])
+def test_a_question_that_fails_is_a_failed_launch(driver: RecordingDriver, code: int) -> None:
+    driver.fail("cuFuncGetParamInfo", code, times=None)
+    launcher = misfit_library("wide").fresh()
+    assert launcher.launch() == code
+    assert launcher.error.startswith("add: cuFuncGetParamInfo failed: ")
+    assert driver.launches == ()
+
+
+@pytest.mark.parametrize("nth", range(1, 9))
+@pytest.mark.parametrize("code", [2, 3, 700, 719, 999])
+def test_a_question_that_fails_says_nothing_for_another_kernel(
+    driver: RecordingDriver, code: int, nth: int
+) -> None:
+    wrong = driver.make_function("kernel", (8, 8, 8, 4, 4, 8, 4))
+    launcher = c_library("add", no_image=True).fresh()
+    driver.fail("cuFuncGetParamInfo", code, nth=nth)
+    assert launcher.launch(function=wrong) == code
+    assert launcher.error.startswith("add: cuFuncGetParamInfo failed: ")
+    assert launcher.launch(function=wrong) == 1
+    assert "made for another kernel" in launcher.error
+    assert driver.launches == ()
 
 
 # ---- several launchers ---------------------------------------------------------------------------

@@ -49,12 +49,16 @@ def test_launchers_ask_the_system_for_nothing_that_prints_ends_or_connects(kerne
 
 
 _WATCHED = """
-import json, sys
+import json, os, sys, sysconfig
 seen = []
 watched = ("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.fork", "socket.", "ctypes.")
 sys.addaudithook(lambda event, _: seen.append(event) if event.startswith(watched) else None)
 from launchgen.cli import main
 status = main(sys.argv[1:])
+installed = (os.getcwd(), sys.prefix, *sysconfig.get_paths().values())
+files = [os.path.abspath(each.__file__) for each in list(sys.modules.values())
+         if getattr(each, "__file__", None)]
+seen += [file for file in files if not file.startswith(installed)]
 print(json.dumps([status, seen]))
 """
 

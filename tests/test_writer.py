@@ -509,6 +509,23 @@ def test_the_depfile_is_written_with_the_outputs_or_not_at_all(tmp_path: Path) -
     assert (tmp_path / "deps" / "k.d").read_bytes() == b"k.c:\n"
 
 
+def test_what_is_no_depfile_is_overwritten_by_force_alone(tmp_path: Path) -> None:
+    path = tmp_path / "k.d"
+    depfile = writer.Depfile(str(path), b"k.c: \\\n  k.json\n", ())
+    for content in (b"precious\n", b"a: b\n\tcommand\n", b"a: b", b"\0", b"a:\nb:\n"):
+        path.write_bytes(content)
+        with pytest.raises(OutputError, match="is there, and is no depfile"):
+            writer.write(with_image(), tmp_path / "out", depfile=depfile)
+        assert tree(tmp_path) == {"k.d": content}
+    writer.write(with_image(), tmp_path / "out", depfile=depfile, force=True)
+    assert path.read_bytes() == depfile.content
+    other = writer.depfile_text(["out/k.h", "a b.c"], ["a$.json", "b.cubin"])
+    for content in (b"", b"k.c:\n", other):
+        path.write_bytes(content)
+        writer.write(with_image(), tmp_path / "out", depfile=depfile)
+        assert path.read_bytes() == depfile.content
+
+
 def test_a_depfile_that_is_an_input_or_an_output_is_refused(tmp_path: Path) -> None:
     (tmp_path / "k.json").write_bytes(b"{}")
     for path in ("k.json", "k.c", "./k.json"):

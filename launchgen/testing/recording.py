@@ -181,6 +181,14 @@ class RecordingDriver:
         """Let every stream say that it is being captured into a graph."""
         self._switch("CAPTURING", "1")
 
+    def reuse_handles(self) -> None:
+        """Let what is loaded get the handles of functions and kernels that were unloaded.
+
+        So does the real driver (580, on an H200), whose handles are addresses; without this none is
+        given twice, which tells a stale handle from a live one.
+        """
+        self._switch("REUSES_HANDLES", "1")
+
     def take_times(self, microseconds: Sequence[float]) -> None:
         """Let one launch after the other take so long, the last time for all that follow.
 

@@ -174,6 +174,13 @@ static void lg_claim_process(void)
                                       __ATOMIC_RELAXED);
 }
 
+/* A driver that was not found was not used either. */
+LG_COLD
+static void lg_unclaim_process(void)
+{
+    __atomic_store_n(&lg_process, 0, __ATOMIC_RELAXED);
+}
+
 /* Refused in a forked child: what it would wait for is a thread of its parent's. */
 LG_COLD
 static int lg_lock(const char *kernel, pthread_mutex_t *mutex)
@@ -526,6 +533,8 @@ static int lg_open_driver(const char *kernel)
         return status;
     if (!lg_cuda_ready)
         status = lg_start_driver(kernel);
+    if (!lg_cuda_found)
+        lg_unclaim_process();
     (void)pthread_mutex_unlock(&lg_cuda_mutex);
     return status;
 }
@@ -565,6 +574,20 @@ static int lg_context_device(const char *kernel, void *context, int *device)
     return LG_SUCCESS;
 }
 
+/* Makes a device's primary context current. It stays retained for good: whoever finds it current
+ * later relies on it. */
+LG_COLD
+static int lg_use_primary(const char *kernel, int device, void **context)
+{
+    int status = lg_cuda.primary_retain(context, device);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
+    status = lg_cuda.context_set(*context);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel, "cuCtxSetCurrent", status, "");
+    return LG_SUCCESS;
+}
+
 /* A current context is used as it is. A thread without one gets the primary context of the
  * stream's device, or of device 0 where no stream names a device, and keeps it. */
 LG_COLD
@@ -585,14 +608,7 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         if (status != LG_SUCCESS)
             return status;
     }
-    /* It stays retained for good: whoever finds it current later relies on it. */
-    status = lg_cuda.primary_retain(context, device);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
-    status = lg_cuda.context_set(*context);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel, "cuCtxSetCurrent", status, "");
-    return LG_SUCCESS;
+    return lg_use_primary(kernel, device, context);
 }
 
 /* A kernel that serves every context would run on the stream's device without a word, on addresses
@@ -636,22 +652,27 @@ static int lg_find_place(const char *kernel, void *stream, void **context, int *
     return LG_SUCCESS;
 }
 
-/* Tells where one of a function's parameters begins, and its size. */
-typedef int (*lg_ask_parameter)(void *function, size_t index, size_t *offset, size_t *size);
+/* A call of the driver that tells where one of a function's parameters begins, and its size. */
+typedef struct lg_question {
+    const char *call;
+    int (*ask)(void *function, size_t index, size_t *offset, size_t *size);
+} lg_question;
 
 /* Compares what the kernel takes with what this launcher passes: had the kernel more, it would read
  * whatever lies behind ours. The driver refuses the index behind the last parameter as a bad value.
- * Whatever else it answers is no verdict, and drivers before CUDA 12.4 cannot be asked. */
+ * Drivers before CUDA 12.4 have no such call. */
 LG_COLD
 static int lg_check_parameters(const lg_kernel *kernel, const lg_variant *variant, void *function,
-                               lg_ask_parameter ask, int refusal, const char *made_for)
+                               const lg_question *question, int refusal, const char *made_for)
 {
     const uint32_t count = variant->parameter_count;
-    for (uint32_t i = 0; i <= count && ask != NULL; i++) {
+    for (uint32_t i = 0; i <= count && question->ask != NULL; i++) {
         size_t offset = 0;
         size_t size = 0;
-        const int status = ask(function, i, &offset, &size);
-        if (status != LG_SUCCESS && (status != LG_ERROR_INVALID_VALUE || i == count))
+        const int status = question->ask(function, i, &offset, &size);
+        if (status != LG_SUCCESS && status != LG_ERROR_INVALID_VALUE)
+            return lg_driver_failed(kernel->name, question->call, status, "");
+        if (status != LG_SUCCESS && i == count)
             return LG_SUCCESS;
         if (status != LG_SUCCESS)
             return lg_refuse(refusal,
@@ -673,44 +694,74 @@ static int lg_check_parameters(const lg_kernel *kernel, const lg_variant *varian
     return LG_SUCCESS;
 }
 
-/* The caller loads the kernel and hands over its function. `checked` is the last one whose
- * parameters were compared: a program has one, or few. */
+/* The last handles whose parameters were compared, of either kind: a program has one, or few. */
+typedef struct lg_known {
+    void *function;
+    void *kernel;
+} lg_known;
+
+/* The caller loads the kernel and hands over its function. `lasting` says that it stays loaded as
+ * long as what is known of it. */
 typedef struct lg_state {
     lg_loaded loaded;
-    void **checked;
+    lg_known *known;
+    int lasting;
 } lg_state;
 
-/* A CUkernel is no handle for the first call, and the second needs a current context. */
-LG_COLD
-static int lg_ask_handle(void *function, size_t index, size_t *offset, size_t *size)
-{
-    int status = lg_cuda.function_parameter(function, index, offset, size);
-    if (status == LG_ERROR_INVALID_HANDLE && lg_cuda.kernel_parameter != NULL)
-        status = lg_cuda.kernel_parameter(function, index, offset, size);
-    return status;
-}
-
-/* A CUkernel can be launched without a current context: a thread that has none gets the one that a
- * launch would bring, so that the driver can be asked. */
+/* A CUkernel is no handle for the call that takes a function, and the one that takes it wants a
+ * current context: a thread that has none gets the one that a launch would bring. */
 LG_COLD
 static int lg_check_handle(const lg_state *state, const lg_kernel *kernel, void *stream)
 {
-    const lg_ask_parameter ask = lg_cuda.function_parameter != NULL ? lg_ask_handle : NULL;
+    lg_question question = {"cuFuncGetParamInfo", lg_cuda.function_parameter};
+    void **known = &state->known->function;
     void *function = state->loaded.function;
     void *context = NULL;
     size_t offset = 0;
     size_t size = 0;
-    int status = LG_SUCCESS;
     if (function == NULL)
         return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: the function handle is null", kernel->name);
-    if (ask != NULL && ask(function, 0, &offset, &size) == LG_ERROR_INVALID_CONTEXT)
-        status = lg_need_context(kernel->name, stream, &context);
-    if (status == LG_SUCCESS)
-        status = lg_check_parameters(kernel, kernel->variants, function, ask,
+    if (question.ask != NULL) {
+        int status = lg_need_context(kernel->name, stream, &context);
+        if (status != LG_SUCCESS)
+            return status;
+        status = question.ask(function, 0, &offset, &size);
+        if (status == LG_ERROR_INVALID_HANDLE) {
+            question.call = "cuKernelGetParamInfo";
+            question.ask = lg_cuda.kernel_parameter;
+            known = &state->known->kernel;
+        } else if (status != LG_SUCCESS && status != LG_ERROR_INVALID_VALUE) {
+            return lg_driver_failed(kernel->name, question.call, status, "");
+        }
+    }
+    int status = lg_check_parameters(kernel, kernel->variants, function, &question,
                                      LG_ERROR_INVALID_VALUE, "kernel");
     if (status == LG_SUCCESS)
-        __atomic_store_n(state->checked, function, __ATOMIC_RELAXED);
+        __atomic_store_n(known, function, __ATOMIC_RELAXED);
     return status;
+}
+
+/* Tells whether a handle is known, and still means a kernel with these parameters: once a module is
+ * unloaded, the driver gives the addresses of its functions to others. Behind the last parameter it
+ * is not asked again: that is an error, which takes it a microsecond and a line in its log. */
+static int lg_is_known(const lg_state *state, const lg_kernel *kernel)
+{
+    void *function = state->loaded.function;
+    int (*ask)(void *function, size_t index, size_t *offset, size_t *size) = NULL;
+    if (__atomic_load_n(&state->known->function, __ATOMIC_RELAXED) == function)
+        ask = lg_cuda.function_parameter;
+    else if (__atomic_load_n(&state->known->kernel, __ATOMIC_RELAXED) == function)
+        ask = lg_cuda.kernel_parameter;
+    else
+        return 0;
+    for (uint32_t i = 0; ask != NULL && !state->lasting && i < kernel->variants->parameter_count;
+         i++) {
+        size_t offset = 0;
+        size_t size = 0;
+        if (ask(function, i, &offset, &size) != LG_SUCCESS || size != kernel->parameters[i].size)
+            return 0;
+    }
+    return function != NULL;
 }
 
 static int lg_take_function(const lg_state *state, const lg_kernel *kernel, void *stream)
@@ -718,11 +769,8 @@ static int lg_take_function(const lg_state *state, const lg_kernel *kernel, void
     int status = lg_need_driver(kernel->name);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
-    /* Before the first check it is NULL, as a handle that is null. */
-    void *checked = __atomic_load_n(state->checked, __ATOMIC_RELAXED);
-    if (LG_UNLIKELY(checked != state->loaded.function || checked == NULL))
-        return lg_check_handle(state, kernel, stream);
-    return LG_SUCCESS;
+    return LG_UNLIKELY(!lg_is_known(state, kernel)) ? lg_check_handle(state, kernel, stream)
+                                                    : LG_SUCCESS;
 }
 
 static int lg_need_loaded(const lg_state *state, const lg_kernel *kernel, void *stream,
@@ -1005,6 +1053,8 @@ static int lg_complain(PyObject *type, const char *kernel, const lg_argument *ar
     va_start(values, format);
     PyObject *text = PyUnicode_FromFormatV(format, values);
     va_end(values);
+    if (text == NULL && !PyErr_ExceptionMatches(PyExc_Exception))
+        return -1; /* the user interrupts, or the program ends */
     if (text == NULL) {
         /* An int of thousands of digits, say, which the interpreter refuses to print. */
         PyErr_Clear();
@@ -1039,8 +1089,23 @@ static PyObject *lg_take_exception(void)
 #endif
 }
 
-/* Puts the launcher and the argument in front of the interpreter's own words. An exception that
- * an object raised of its own accord stays as it is. */
+/* Puts the launcher and the argument in front of the interpreter's own words. What an object's own
+ * code raised, as a traceback shows, is the cause; an exception of another type stays as it is. */
+LG_COLD
+static void lg_say_again(const char *kernel, const lg_argument *argument, PyObject *error)
+{
+    PyObject *trace = PyException_GetTraceback(error);
+    PyErr_Format((PyObject *)Py_TYPE(error), "%s: %s (%s): %S", kernel, argument->place,
+                 argument->type, error);
+    if (trace != NULL) {
+        PyObject *said = lg_take_exception();
+        PyException_SetCause(said, Py_NewRef(error));
+        PyErr_SetObject((PyObject *)Py_TYPE(said), said);
+        Py_DECREF(said);
+    }
+    Py_XDECREF(trace);
+}
+
 LG_COLD
 static int lg_explain(const char *kernel, const lg_argument *argument)
 {
@@ -1048,7 +1113,7 @@ static int lg_explain(const char *kernel, const lg_argument *argument)
     PyObject *type = (PyObject *)Py_TYPE(error);
     if (type == PyExc_TypeError || type == PyExc_ValueError || type == PyExc_OverflowError ||
         type == PyExc_BufferError)
-        PyErr_Format(type, "%s: %s (%s): %S", kernel, argument->place, argument->type, error);
+        lg_say_again(kernel, argument, error);
     else
         PyErr_SetObject(type, error);
     Py_DECREF(error);
@@ -1301,33 +1366,44 @@ static int lg_signed_from_object(const char *kernel, const lg_argument *argument
 
 enum { LG_KEEPS = 0, LG_NARROWS = 1 };
 
+/* Clears an exception that says of a value what it is not; without memory, or when the user
+ * interrupts, nothing was said of it. */
+LG_COLD
+static int lg_forgive(void)
+{
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError) &&
+        !PyErr_ExceptionMatches(PyExc_ArithmeticError))
+        return 0;
+    PyErr_Clear();
+    return 1;
+}
+
 /* A large int, a fraction or a decimal need not fit a double, and rounding it there and again to
  * the kernel's type could miss the nearest value. Cut off instead, and marked inexact in the last
  * bit, it rounds right to any narrower type. What cannot be compared counts as its float. */
 LG_COLD
-static void lg_round_to_odd(PyObject *object, double *value)
+static int lg_round_to_odd(PyObject *object, double *value)
 {
     uint64_t bits = 0;
-    PyObject *exact = PyIndex_Check(object) ? PyNumber_Index(object) : NULL;
-    if (exact == NULL) {
-        /* No int after all, as an array of one float: it may compare itself. */
-        PyErr_Clear();
+    PyObject *exact = PyIndex_Check(object) ? PyNumber_Index(object) : Py_NewRef(object);
+    /* No int after all, as an array of one float: it may compare itself. */
+    if (exact == NULL && lg_forgive())
         exact = Py_NewRef(object);
-    }
-    PyObject *rounded = PyFloat_FromDouble(*value);
+    PyObject *rounded = exact == NULL ? NULL : PyFloat_FromDouble(*value);
     int below = rounded == NULL ? -1 : PyObject_RichCompareBool(exact, rounded, Py_LT);
     int above = below != 0 ? 0 : PyObject_RichCompareBool(exact, rounded, Py_GT);
-    Py_DECREF(exact);
+    Py_XDECREF(exact);
     Py_XDECREF(rounded);
     if (below < 0 || above < 0)
-        PyErr_Clear();
-    if (below <= 0 && above <= 0)
-        return;
+        return lg_forgive() ? 0 : -1;
+    if (below == 0 && above == 0)
+        return 0;
     memcpy(&bits, value, sizeof bits);
     if (below > 0 ? *value > 0 : *value < 0)
         bits -= 1;
     bits |= 1;
     memcpy(value, &bits, sizeof bits);
+    return 0;
 }
 
 static int lg_double_from_object(const char *kernel, const lg_argument *argument, PyObject *object,
@@ -1341,8 +1417,9 @@ static int lg_double_from_object(const char *kernel, const lg_argument *argument
         return LG_WRONG_KIND(kernel, argument, "a float", object);
     }
     if (narrows && LG_UNLIKELY(!PyFloat_Check(object)) &&
-        (!PyLong_Check(object) || *value > 9007199254740992.0 || *value < -9007199254740992.0))
-        lg_round_to_odd(object, value);
+        (!PyLong_Check(object) || *value > 9007199254740992.0 || *value < -9007199254740992.0) &&
+        lg_round_to_odd(object, value) != 0)
+        return lg_explain(kernel, argument);
     return 0;
 }
 
@@ -1777,8 +1854,8 @@ static int lg_run_add(
         &lg_global_scratch, /* global scratch */
         &lg_profile_scratch, /* profile scratch */
     };
-    static void *checked;
-    lg_state state = { {function, lg_variants_add}, &checked};
+    static lg_known known;
+    lg_state state = { {function, lg_variants_add}, &known, 0};
     return lg_launch_grid(&state, &lg_kernel_add, stream, grid_x, grid_y, grid_z,
                           slots);
 }

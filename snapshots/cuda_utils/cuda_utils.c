@@ -171,6 +171,13 @@ static void lg_claim_process(void)
                                       __ATOMIC_RELAXED);
 }
 
+/* A driver that was not found was not used either. */
+LG_COLD
+static void lg_unclaim_process(void)
+{
+    __atomic_store_n(&lg_process, 0, __ATOMIC_RELAXED);
+}
+
 /* Refused in a forked child: what it would wait for is a thread of its parent's. */
 LG_COLD
 static int lg_lock(const char *kernel, pthread_mutex_t *mutex)
@@ -523,6 +530,8 @@ static int lg_open_driver(const char *kernel)
         return status;
     if (!lg_cuda_ready)
         status = lg_start_driver(kernel);
+    if (!lg_cuda_found)
+        lg_unclaim_process();
     (void)pthread_mutex_unlock(&lg_cuda_mutex);
     return status;
 }
@@ -562,6 +571,20 @@ static int lg_context_device(const char *kernel, void *context, int *device)
     return LG_SUCCESS;
 }
 
+/* Makes a device's primary context current. It stays retained for good: whoever finds it current
+ * later relies on it. */
+LG_COLD
+static int lg_use_primary(const char *kernel, int device, void **context)
+{
+    int status = lg_cuda.primary_retain(context, device);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
+    status = lg_cuda.context_set(*context);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel, "cuCtxSetCurrent", status, "");
+    return LG_SUCCESS;
+}
+
 /* A current context is used as it is. A thread without one gets the primary context of the
  * stream's device, or of device 0 where no stream names a device, and keeps it. */
 LG_COLD
@@ -582,14 +605,7 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         if (status != LG_SUCCESS)
             return status;
     }
-    /* It stays retained for good: whoever finds it current later relies on it. */
-    status = lg_cuda.primary_retain(context, device);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
-    status = lg_cuda.context_set(*context);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel, "cuCtxSetCurrent", status, "");
-    return LG_SUCCESS;
+    return lg_use_primary(kernel, device, context);
 }
 
 /* What only these functions ask of the driver: entry points and numbers of their own, which no
@@ -681,20 +697,6 @@ static int lg_find_device(const char *who, int ordinal, int *device)
     return lg_driver_failed(who, "cuDeviceGet", status, detail);
 }
 
-/* Makes a device's primary context current. It stays retained for good: whoever finds it current
- * later relies on it. */
-static int lg_use_primary(const char *who, int device)
-{
-    void *context = NULL;
-    int status = lg_cuda.primary_retain(&context, device);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(who, "cuDevicePrimaryCtxRetain", status, "");
-    status = lg_cuda.context_set(context);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(who, "cuCtxSetCurrent", status, "");
-    return LG_SUCCESS;
-}
-
 /* A current context is used as it is, whatever made it; a thread without one gets device 0's. */
 static int lg_need_some_context(const char *who)
 {
@@ -711,6 +713,11 @@ static int lg_read_device(const char *who, int device, int attribute, int *value
         return LG_SUCCESS;
     (void)snprintf(detail, sizeof detail, "; attribute %d of device %d", attribute, device);
     return lg_driver_failed(who, "cuDeviceGetAttribute", status, detail);
+}
+
+static uint64_t lg_cluster_size(const lg_variant *variant)
+{
+    return (uint64_t)variant->cluster[0] * variant->cluster[1] * variant->cluster[2];
 }
 
 /* A loaded kernel on one device: a CUfunction or, with `is_kernel`, a CUkernel, which has calls of
@@ -796,7 +803,7 @@ static int lg_prepare(const lg_variant *variant, void *handle, int device, int i
         if (status != LG_SUCCESS)
             return status;
     }
-    if (variant->cluster[0] * variant->cluster[1] * variant->cluster[2] > LG_PORTABLE_CLUSTER)
+    if (lg_cluster_size(variant) > LG_PORTABLE_CLUSTER)
         return lg_set_attribute(variant, &function, LG_FUNCTION_NON_PORTABLE_CLUSTER, 1,
                                 "; allowing a non-portable cluster size");
     return LG_SUCCESS;
@@ -1130,6 +1137,8 @@ static int lg_complain(PyObject *type, const char *kernel, const lg_argument *ar
     va_start(values, format);
     PyObject *text = PyUnicode_FromFormatV(format, values);
     va_end(values);
+    if (text == NULL && !PyErr_ExceptionMatches(PyExc_Exception))
+        return -1; /* the user interrupts, or the program ends */
     if (text == NULL) {
         /* An int of thousands of digits, say, which the interpreter refuses to print. */
         PyErr_Clear();
@@ -1164,8 +1173,23 @@ static PyObject *lg_take_exception(void)
 #endif
 }
 
-/* Puts the launcher and the argument in front of the interpreter's own words. An exception that
- * an object raised of its own accord stays as it is. */
+/* Puts the launcher and the argument in front of the interpreter's own words. What an object's own
+ * code raised, as a traceback shows, is the cause; an exception of another type stays as it is. */
+LG_COLD
+static void lg_say_again(const char *kernel, const lg_argument *argument, PyObject *error)
+{
+    PyObject *trace = PyException_GetTraceback(error);
+    PyErr_Format((PyObject *)Py_TYPE(error), "%s: %s (%s): %S", kernel, argument->place,
+                 argument->type, error);
+    if (trace != NULL) {
+        PyObject *said = lg_take_exception();
+        PyException_SetCause(said, Py_NewRef(error));
+        PyErr_SetObject((PyObject *)Py_TYPE(said), said);
+        Py_DECREF(said);
+    }
+    Py_XDECREF(trace);
+}
+
 LG_COLD
 static int lg_explain(const char *kernel, const lg_argument *argument)
 {
@@ -1173,7 +1197,7 @@ static int lg_explain(const char *kernel, const lg_argument *argument)
     PyObject *type = (PyObject *)Py_TYPE(error);
     if (type == PyExc_TypeError || type == PyExc_ValueError || type == PyExc_OverflowError ||
         type == PyExc_BufferError)
-        PyErr_Format(type, "%s: %s (%s): %S", kernel, argument->place, argument->type, error);
+        lg_say_again(kernel, argument, error);
     else
         PyErr_SetObject(type, error);
     Py_DECREF(error);
@@ -1448,6 +1472,7 @@ static PyObject *lg_get_current_device(PyObject *module, PyObject *const *argume
 static int lg_make_current(PyObject *module, const char *who, PyObject *const *arguments,
                            Py_ssize_t given)
 {
+    void *context = NULL;
     int ordinal = 0;
     int device = 0;
     int status = LG_SUCCESS;
@@ -1456,7 +1481,7 @@ static int lg_make_current(PyObject *module, const char *who, PyObject *const *a
     Py_BEGIN_ALLOW_THREADS
     status = lg_find_device(who, ordinal, &device);
     if (status == LG_SUCCESS)
-        status = lg_use_primary(who, device);
+        status = lg_use_primary(who, device, &context);
     Py_END_ALLOW_THREADS
     return status == LG_SUCCESS ? 0 : lg_raise(module, status);
 }
@@ -1597,7 +1622,7 @@ static int lg_enter_device(const char *who, int device)
     if (status != LG_SUCCESS)
         return lg_driver_failed(who, "cuCtxGetCurrent", status, "");
     if (context == NULL)
-        return lg_use_primary(who, device);
+        return lg_use_primary(who, device, &context);
     status = lg_cuda.context_device(&current);
     if (status != LG_SUCCESS)
         return lg_driver_failed(who, "cuCtxGetDevice", status, "");

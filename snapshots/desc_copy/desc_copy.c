@@ -177,6 +177,13 @@ static void lg_claim_process(void)
                                       __ATOMIC_RELAXED);
 }
 
+/* A driver that was not found was not used either. */
+LG_COLD
+static void lg_unclaim_process(void)
+{
+    __atomic_store_n(&lg_process, 0, __ATOMIC_RELAXED);
+}
+
 /* Refused in a forked child: what it would wait for is a thread of its parent's. */
 LG_COLD
 static int lg_lock(const char *kernel, pthread_mutex_t *mutex)
@@ -529,6 +536,8 @@ static int lg_open_driver(const char *kernel)
         return status;
     if (!lg_cuda_ready)
         status = lg_start_driver(kernel);
+    if (!lg_cuda_found)
+        lg_unclaim_process();
     (void)pthread_mutex_unlock(&lg_cuda_mutex);
     return status;
 }
@@ -568,6 +577,20 @@ static int lg_context_device(const char *kernel, void *context, int *device)
     return LG_SUCCESS;
 }
 
+/* Makes a device's primary context current. It stays retained for good: whoever finds it current
+ * later relies on it. */
+LG_COLD
+static int lg_use_primary(const char *kernel, int device, void **context)
+{
+    int status = lg_cuda.primary_retain(context, device);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
+    status = lg_cuda.context_set(*context);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel, "cuCtxSetCurrent", status, "");
+    return LG_SUCCESS;
+}
+
 /* A current context is used as it is. A thread without one gets the primary context of the
  * stream's device, or of device 0 where no stream names a device, and keeps it. */
 LG_COLD
@@ -588,14 +611,7 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         if (status != LG_SUCCESS)
             return status;
     }
-    /* It stays retained for good: whoever finds it current later relies on it. */
-    status = lg_cuda.primary_retain(context, device);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
-    status = lg_cuda.context_set(*context);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel, "cuCtxSetCurrent", status, "");
-    return LG_SUCCESS;
+    return lg_use_primary(kernel, device, context);
 }
 
 /* A kernel that serves every context would run on the stream's device without a word, on addresses
@@ -637,6 +653,11 @@ static int lg_find_place(const char *kernel, void *stream, void **context, int *
     if (LG_UNLIKELY(owner != *context))
         return lg_check_owner(kernel, owner, *device);
     return LG_SUCCESS;
+}
+
+static uint64_t lg_cluster_size(const lg_variant *variant)
+{
+    return (uint64_t)variant->cluster[0] * variant->cluster[1] * variant->cluster[2];
 }
 
 /* A loaded kernel on one device: a CUfunction or, with `is_kernel`, a CUkernel, which has calls of
@@ -722,28 +743,33 @@ static int lg_prepare(const lg_variant *variant, void *handle, int device, int i
         if (status != LG_SUCCESS)
             return status;
     }
-    if (variant->cluster[0] * variant->cluster[1] * variant->cluster[2] > LG_PORTABLE_CLUSTER)
+    if (lg_cluster_size(variant) > LG_PORTABLE_CLUSTER)
         return lg_set_attribute(variant, &function, LG_FUNCTION_NON_PORTABLE_CLUSTER, 1,
                                 "; allowing a non-portable cluster size");
     return LG_SUCCESS;
 }
 
-/* Tells where one of a function's parameters begins, and its size. */
-typedef int (*lg_ask_parameter)(void *function, size_t index, size_t *offset, size_t *size);
+/* A call of the driver that tells where one of a function's parameters begins, and its size. */
+typedef struct lg_question {
+    const char *call;
+    int (*ask)(void *function, size_t index, size_t *offset, size_t *size);
+} lg_question;
 
 /* Compares what the kernel takes with what this launcher passes: had the kernel more, it would read
  * whatever lies behind ours. The driver refuses the index behind the last parameter as a bad value.
- * Whatever else it answers is no verdict, and drivers before CUDA 12.4 cannot be asked. */
+ * Drivers before CUDA 12.4 have no such call. */
 LG_COLD
 static int lg_check_parameters(const lg_kernel *kernel, const lg_variant *variant, void *function,
-                               lg_ask_parameter ask, int refusal, const char *made_for)
+                               const lg_question *question, int refusal, const char *made_for)
 {
     const uint32_t count = variant->parameter_count;
-    for (uint32_t i = 0; i <= count && ask != NULL; i++) {
+    for (uint32_t i = 0; i <= count && question->ask != NULL; i++) {
         size_t offset = 0;
         size_t size = 0;
-        const int status = ask(function, i, &offset, &size);
-        if (status != LG_SUCCESS && (status != LG_ERROR_INVALID_VALUE || i == count))
+        const int status = question->ask(function, i, &offset, &size);
+        if (status != LG_SUCCESS && status != LG_ERROR_INVALID_VALUE)
+            return lg_driver_failed(kernel->name, question->call, status, "");
+        if (status != LG_SUCCESS && i == count)
             return LG_SUCCESS;
         if (status != LG_SUCCESS)
             return lg_refuse(refusal,
@@ -876,6 +902,7 @@ LG_COLD
 static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context, int device,
                         const lg_loaded **loaded)
 {
+    const lg_question question = {"cuFuncGetParamInfo", lg_cuda.function_parameter};
     const int libraries = lg_cuda.library_load != NULL;
     void *function = NULL;
     int status = LG_SUCCESS;
@@ -893,8 +920,8 @@ static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context,
     else
         status = lg_load_module(node, &function);
     if (status == LG_SUCCESS)
-        status = lg_check_parameters(kernel, variant, function, lg_cuda.function_parameter,
-                                     LG_ERROR_INVALID_IMAGE, "image");
+        status = lg_check_parameters(kernel, variant, function, &question, LG_ERROR_INVALID_IMAGE,
+                                     "image");
     if (status == LG_SUCCESS)
         status = lg_prepare(variant, node->loaded.function, device, libraries);
     if (status != LG_SUCCESS) {

@@ -21,6 +21,20 @@ static int lg_context_device(const char *kernel, void *context, int *device)
     return LG_SUCCESS;
 }
 
+/* Makes a device's primary context current. It stays retained for good: whoever finds it current
+ * later relies on it. */
+LG_COLD
+static int lg_use_primary(const char *kernel, int device, void **context)
+{
+    int status = lg_cuda.primary_retain(context, device);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
+    status = lg_cuda.context_set(*context);
+    if (status != LG_SUCCESS)
+        return lg_driver_failed(kernel, "cuCtxSetCurrent", status, "");
+    return LG_SUCCESS;
+}
+
 /* A current context is used as it is. A thread without one gets the primary context of the
  * stream's device, or of device 0 where no stream names a device, and keeps it. */
 LG_COLD
@@ -41,12 +55,5 @@ static int lg_need_context(const char *kernel, void *stream, void **context)
         if (status != LG_SUCCESS)
             return status;
     }
-    /* It stays retained for good: whoever finds it current later relies on it. */
-    status = lg_cuda.primary_retain(context, device);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel, "cuDevicePrimaryCtxRetain", status, "");
-    status = lg_cuda.context_set(*context);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(kernel, "cuCtxSetCurrent", status, "");
-    return LG_SUCCESS;
+    return lg_use_primary(kernel, device, context);
 }

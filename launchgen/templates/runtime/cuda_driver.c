@@ -293,6 +293,8 @@ static int lg_open_driver(const char *kernel)
         return status;
     if (!lg_cuda_ready)
         status = lg_start_driver(kernel);
+    if (!lg_cuda_found)
+        lg_unclaim_process();
     (void)pthread_mutex_unlock(&lg_cuda_mutex);
     return status;
 }

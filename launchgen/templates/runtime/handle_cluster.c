@@ -6,8 +6,7 @@ static int lg_need_loaded(const lg_state *state, const lg_kernel *kernel, void *
     const lg_variant *variant = kernel->variants;
     void *context = NULL;
     int device = 0;
-    const int is_large = (uint64_t)variant->cluster[0] * variant->cluster[1] *
-                             variant->cluster[2] > LG_PORTABLE_CLUSTER;
+    const int is_large = lg_cluster_size(variant) > LG_PORTABLE_CLUSTER;
     int status = lg_take_function(state, kernel, stream);
     *loaded = &state->loaded;
     if (status == LG_SUCCESS &&

@@ -1,41 +1,71 @@
-/* The caller loads the kernel and hands over its function. `checked` is the last one whose
- * parameters were compared: a program has one, or few. */
+/* The last handles whose parameters were compared, of either kind: a program has one, or few. */
+typedef struct lg_known {
+    void *function;
+    void *kernel;
+} lg_known;
+
+/* The caller loads the kernel and hands over its function. `lasting` says that it stays loaded as
+ * long as what is known of it. */
 typedef struct lg_state {
     lg_loaded loaded;
-    void **checked;
+    lg_known *known;
+    int lasting;
 } lg_state;
 
-/* A CUkernel is no handle for the first call, and the second needs a current context. */
-LG_COLD
-static int lg_ask_handle(void *function, size_t index, size_t *offset, size_t *size)
-{
-    int status = lg_cuda.function_parameter(function, index, offset, size);
-    if (status == LG_ERROR_INVALID_HANDLE && lg_cuda.kernel_parameter != NULL)
-        status = lg_cuda.kernel_parameter(function, index, offset, size);
-    return status;
-}
-
-/* A CUkernel can be launched without a current context: a thread that has none gets the one that a
- * launch would bring, so that the driver can be asked. */
+/* A CUkernel is no handle for the call that takes a function, and the one that takes it wants a
+ * current context: a thread that has none gets the one that a launch would bring. */
 LG_COLD
 static int lg_check_handle(const lg_state *state, const lg_kernel *kernel, void *stream)
 {
-    const lg_ask_parameter ask = lg_cuda.function_parameter != NULL ? lg_ask_handle : NULL;
+    lg_question question = {"cuFuncGetParamInfo", lg_cuda.function_parameter};
+    void **known = &state->known->function;
     void *function = state->loaded.function;
     void *context = NULL;
     size_t offset = 0;
     size_t size = 0;
-    int status = LG_SUCCESS;
     if (function == NULL)
         return lg_refuse(LG_ERROR_INVALID_VALUE, "%s: the function handle is null", kernel->name);
-    if (ask != NULL && ask(function, 0, &offset, &size) == LG_ERROR_INVALID_CONTEXT)
-        status = lg_need_context(kernel->name, stream, &context);
-    if (status == LG_SUCCESS)
-        status = lg_check_parameters(kernel, kernel->variants, function, ask,
+    if (question.ask != NULL) {
+        int status = lg_need_context(kernel->name, stream, &context);
+        if (status != LG_SUCCESS)
+            return status;
+        status = question.ask(function, 0, &offset, &size);
+        if (status == LG_ERROR_INVALID_HANDLE) {
+            question.call = "cuKernelGetParamInfo";
+            question.ask = lg_cuda.kernel_parameter;
+            known = &state->known->kernel;
+        } else if (status != LG_SUCCESS && status != LG_ERROR_INVALID_VALUE) {
+            return lg_driver_failed(kernel->name, question.call, status, "");
+        }
+    }
+    int status = lg_check_parameters(kernel, kernel->variants, function, &question,
                                      LG_ERROR_INVALID_VALUE, "kernel");
     if (status == LG_SUCCESS)
-        __atomic_store_n(state->checked, function, __ATOMIC_RELAXED);
+        __atomic_store_n(known, function, __ATOMIC_RELAXED);
     return status;
+}
+
+/* Tells whether a handle is known, and still means a kernel with these parameters: once a module is
+ * unloaded, the driver gives the addresses of its functions to others. Behind the last parameter it
+ * is not asked again: that is an error, which takes it a microsecond and a line in its log. */
+static int lg_is_known(const lg_state *state, const lg_kernel *kernel)
+{
+    void *function = state->loaded.function;
+    int (*ask)(void *function, size_t index, size_t *offset, size_t *size) = NULL;
+    if (__atomic_load_n(&state->known->function, __ATOMIC_RELAXED) == function)
+        ask = lg_cuda.function_parameter;
+    else if (__atomic_load_n(&state->known->kernel, __ATOMIC_RELAXED) == function)
+        ask = lg_cuda.kernel_parameter;
+    else
+        return 0;
+    for (uint32_t i = 0; ask != NULL && !state->lasting && i < kernel->variants->parameter_count;
+         i++) {
+        size_t offset = 0;
+        size_t size = 0;
+        if (ask(function, i, &offset, &size) != LG_SUCCESS || size != kernel->parameters[i].size)
+            return 0;
+    }
+    return function != NULL;
 }
 
 static int lg_take_function(const lg_state *state, const lg_kernel *kernel, void *stream)
@@ -43,9 +73,6 @@ static int lg_take_function(const lg_state *state, const lg_kernel *kernel, void
     int status = lg_need_driver(kernel->name);
     if (LG_UNLIKELY(status != LG_SUCCESS))
         return status;
-    /* Before the first check it is NULL, as a handle that is null. */
-    void *checked = __atomic_load_n(state->checked, __ATOMIC_RELAXED);
-    if (LG_UNLIKELY(checked != state->loaded.function || checked == NULL))
-        return lg_check_handle(state, kernel, stream);
-    return LG_SUCCESS;
+    return LG_UNLIKELY(!lg_is_known(state, kernel)) ? lg_check_handle(state, kernel, stream)
+                                                    : LG_SUCCESS;
 }

@@ -109,6 +109,7 @@ LG_COLD
 static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context, int device,
                         const lg_loaded **loaded)
 {
+    const lg_question question = {"cuFuncGetParamInfo", lg_cuda.function_parameter};
     const int libraries = lg_cuda.library_load != NULL;
     void *function = NULL;
     int status = LG_SUCCESS;
@@ -126,8 +127,8 @@ static int lg_load_here(lg_state *state, const lg_kernel *kernel, void *context,
     else
         status = lg_load_module(node, &function);
     if (status == LG_SUCCESS)
-        status = lg_check_parameters(kernel, variant, function, lg_cuda.function_parameter,
-                                     LG_ERROR_INVALID_IMAGE, "image");
+        status = lg_check_parameters(kernel, variant, function, &question, LG_ERROR_INVALID_IMAGE,
+                                     "image");
     if (status == LG_SUCCESS)
         status = lg_prepare(variant, node->loaded.function, device, libraries);
     if (status != LG_SUCCESS) {

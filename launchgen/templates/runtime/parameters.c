@@ -1,19 +1,24 @@
-/* Tells where one of a function's parameters begins, and its size. */
-typedef int (*lg_ask_parameter)(void *function, size_t index, size_t *offset, size_t *size);
+/* A call of the driver that tells where one of a function's parameters begins, and its size. */
+typedef struct lg_question {
+    const char *call;
+    int (*ask)(void *function, size_t index, size_t *offset, size_t *size);
+} lg_question;
 
 /* Compares what the kernel takes with what this launcher passes: had the kernel more, it would read
  * whatever lies behind ours. The driver refuses the index behind the last parameter as a bad value.
- * Whatever else it answers is no verdict, and drivers before CUDA 12.4 cannot be asked. */
+ * Drivers before CUDA 12.4 have no such call. */
 LG_COLD
 static int lg_check_parameters(const lg_kernel *kernel, const lg_variant *variant, void *function,
-                               lg_ask_parameter ask, int refusal, const char *made_for)
+                               const lg_question *question, int refusal, const char *made_for)
 {
     const uint32_t count = variant->parameter_count;
-    for (uint32_t i = 0; i <= count && ask != NULL; i++) {
+    for (uint32_t i = 0; i <= count && question->ask != NULL; i++) {
         size_t offset = 0;
         size_t size = 0;
-        const int status = ask(function, i, &offset, &size);
-        if (status != LG_SUCCESS && (status != LG_ERROR_INVALID_VALUE || i == count))
+        const int status = question->ask(function, i, &offset, &size);
+        if (status != LG_SUCCESS && status != LG_ERROR_INVALID_VALUE)
+            return lg_driver_failed(kernel->name, question->call, status, "");
+        if (status != LG_SUCCESS && i == count)
             return LG_SUCCESS;
         if (status != LG_SUCCESS)
             return lg_refuse(refusal,

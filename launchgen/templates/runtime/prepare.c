@@ -81,7 +81,7 @@ static int lg_prepare(const lg_variant *variant, void *handle, int device, int i
         if (status != LG_SUCCESS)
             return status;
     }
-    if (variant->cluster[0] * variant->cluster[1] * variant->cluster[2] > LG_PORTABLE_CLUSTER)
+    if (lg_cluster_size(variant) > LG_PORTABLE_CLUSTER)
         return lg_set_attribute(variant, &function, LG_FUNCTION_NON_PORTABLE_CLUSTER, 1,
                                 "; allowing a non-portable cluster size");
     return LG_SUCCESS;

@@ -14,6 +14,13 @@ static void lg_claim_process(void)
                                       __ATOMIC_RELAXED);
 }
 
+/* A driver that was not found was not used either. */
+LG_COLD
+static void lg_unclaim_process(void)
+{
+    __atomic_store_n(&lg_process, 0, __ATOMIC_RELAXED);
+}
+
 /* Refused in a forked child: what it would wait for is a thread of its parent's. */
 LG_COLD
 static int lg_lock(const char *kernel, pthread_mutex_t *mutex)

@@ -55,6 +55,8 @@ static int lg_calls_anything(PyObject *module, PyObject *hook)
     if (strcmp(Py_TYPE(hook)->tp_name, "HookChain") != 0)
         return 1;
     PyObject *calls = PyObject_GetAttr(hook, lg_module_of(module)->texts[LG_TEXT_CALLS]);
+    if (calls == NULL && !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return -1;
     if (calls == NULL) {
         PyErr_Clear();
         return 1;
@@ -66,8 +68,9 @@ static int lg_calls_anything(PyObject *module, PyObject *hook)
 
 static int lg_call_hook(PyObject *module, PyObject *hook, PyObject *metadata)
 {
-    if (!lg_calls_anything(module, hook))
-        return 0;
+    const int calls = lg_calls_anything(module, hook);
+    if (calls <= 0)
+        return calls;
     PyObject *result = PyObject_CallOneArg(hook, metadata);
     Py_XDECREF(result);
     return result == NULL ? -1 : 0;

@@ -14,6 +14,8 @@ static int lg_complain(PyObject *type, const char *kernel, const lg_argument *ar
     va_start(values, format);
     PyObject *text = PyUnicode_FromFormatV(format, values);
     va_end(values);
+    if (text == NULL && !PyErr_ExceptionMatches(PyExc_Exception))
+        return -1; /* the user interrupts, or the program ends */
     if (text == NULL) {
         /* An int of thousands of digits, say, which the interpreter refuses to print. */
         PyErr_Clear();

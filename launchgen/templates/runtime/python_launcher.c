@@ -1,7 +1,7 @@
 #include <structmember.h> /* PyMemberDef */
 
 /* What stands for Triton's launcher object of one kernel. `described` is the metadata that `call`
- * was made from, once for all: a kernel has one. */
+ * was made from, once for all: a kernel has one, and is loaded as long as its launcher lives. */
 typedef struct lg_launcher {
     PyObject_HEAD
     vectorcallfunc vectorcall;
@@ -12,7 +12,7 @@ typedef struct lg_launcher {
     unsigned long long num_ctas;
     int cooperative;
     int pdl;
-    void *checked;
+    lg_known known;
     lg_call call;
 } lg_launcher;
 

@@ -47,7 +47,7 @@ static int lg_enter_device(const char *who, int device)
     if (status != LG_SUCCESS)
         return lg_driver_failed(who, "cuCtxGetCurrent", status, "");
     if (context == NULL)
-        return lg_use_primary(who, device);
+        return lg_use_primary(who, device, &context);
     status = lg_cuda.context_device(&current);
     if (status != LG_SUCCESS)
         return lg_driver_failed(who, "cuCtxGetDevice", status, "");

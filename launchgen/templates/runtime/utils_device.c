@@ -111,6 +111,7 @@ static PyObject *lg_get_current_device(PyObject *module, PyObject *const *argume
 static int lg_make_current(PyObject *module, const char *who, PyObject *const *arguments,
                            Py_ssize_t given)
 {
+    void *context = NULL;
     int ordinal = 0;
     int device = 0;
     int status = LG_SUCCESS;
@@ -119,7 +120,7 @@ static int lg_make_current(PyObject *module, const char *who, PyObject *const *a
     Py_BEGIN_ALLOW_THREADS
     status = lg_find_device(who, ordinal, &device);
     if (status == LG_SUCCESS)
-        status = lg_use_primary(who, device);
+        status = lg_use_primary(who, device, &context);
     Py_END_ALLOW_THREADS
     return status == LG_SUCCESS ? 0 : lg_raise(module, status);
 }

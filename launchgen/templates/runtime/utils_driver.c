@@ -87,20 +87,6 @@ static int lg_find_device(const char *who, int ordinal, int *device)
     return lg_driver_failed(who, "cuDeviceGet", status, detail);
 }
 
-/* Makes a device's primary context current. It stays retained for good: whoever finds it current
- * later relies on it. */
-static int lg_use_primary(const char *who, int device)
-{
-    void *context = NULL;
-    int status = lg_cuda.primary_retain(&context, device);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(who, "cuDevicePrimaryCtxRetain", status, "");
-    status = lg_cuda.context_set(context);
-    if (status != LG_SUCCESS)
-        return lg_driver_failed(who, "cuCtxSetCurrent", status, "");
-    return LG_SUCCESS;
-}
-
 /* A current context is used as it is, whatever made it; a thread without one gets device 0's. */
 static int lg_need_some_context(const char *who)
 {

@@ -67,6 +67,7 @@ struct lgr_settings {
     int driver_version;
     bool texts; /* cuGetErrorName and cuGetErrorString know any */
     bool capturing;
+    bool reuses_handles; /* what is loaded gets those of what was unloaded */
     double *kernel_times; /* microseconds of one launch after the other; the last holds on */
     size_t kernel_time_count;
     bool eager; /* libraries are looked at when they are loaded */
@@ -174,7 +175,7 @@ struct lgr_moment {
 };
 
 /* One struct for all kinds: only a test holds them, by the dozen.  They are kept when dead, so that
-   a stale handle is told from a live one. */
+   a stale handle is told from a live one, unless the settings want them used again. */
 struct lgr_object {
     enum lgr_kind kind;
     bool alive;

@@ -280,6 +280,8 @@ static bool set_one(const char *name, const char *value) {
         return set_switch(value, &lgr_settings.texts);
     if (!strcmp(name, "CAPTURING"))
         return set_switch(value, &lgr_settings.capturing);
+    if (!strcmp(name, "REUSES_HANDLES"))
+        return set_switch(value, &lgr_settings.reuses_handles);
     if (!strcmp(name, "KERNEL_TIMES"))
         return set_kernel_times(value);
     if (!strcmp(name, "FAIL"))
@@ -296,6 +298,7 @@ static void set_defaults(void) {
                                          .driver_version = 13000,
                                          .texts = true,
                                          .capturing = false,
+                                         .reuses_handles = false,
                                          .eager = loading && !strcmp(loading, "EAGER")};
     (void)set_capability("9.0");
 }
@@ -311,7 +314,8 @@ static void after_fork(void) {
 static void start(void) {
     static const char *const names[] = {"DEVICES",       "CAPABILITY", "OPT_IN_SHARED",
                                         "STATIC_SHARED", "DRIVER_VERSION", "TEXTS",
-                                        "CAPTURING",     "KERNEL_TIMES", "FAIL", "SLOW", "OFF"};
+                                        "CAPTURING",     "REUSES_HANDLES", "KERNEL_TIMES",
+                                        "FAIL",          "SLOW",           "OFF"};
     set_defaults();
     pthread_atfork(lgr_lock, lgr_unlock, after_fork);
     const char *path = getenv("LAUNCHGEN_RECORD");

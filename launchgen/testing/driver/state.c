@@ -29,7 +29,23 @@ static _Thread_local struct {
 
 static const uintptr_t HANDLE_BASE = (uintptr_t)0x4c47 << 32;
 
+/* Returns a dead function or kernel to make a new one in its place, or NULL. */
+static struct lgr_object *find_dead(enum lgr_kind kind) {
+    bool is_loaded = kind == LGR_FUNCTION || kind == LGR_KERNEL;
+    for (size_t i = 0; is_loaded && lgr_settings.reuses_handles && i < object_count; i++)
+        if (objects[i]->kind == kind && !objects[i]->alive &&
+            objects[i]->entry != &objects[i]->made)
+            return objects[i];
+    return NULL;
+}
+
 struct lgr_object *lgr_create(enum lgr_kind kind, struct lgr_object *parent, int device) {
+    struct lgr_object *dead = find_dead(kind);
+    if (dead) {
+        *dead = (struct lgr_object){.kind = kind, .alive = true, .handle = dead->handle,
+                                    .parent = parent, .device = device};
+        return dead;
+    }
     if (object_count == object_capacity) {
         size_t capacity = object_capacity ? 2 * object_capacity : 64;
         struct lgr_object **more = realloc(objects, capacity * sizeof *objects);
