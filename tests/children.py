@@ -318,6 +318,31 @@ def module_left_behind(
     }
 
 
+def unloads(library: Library, missing: Sequence[str], codes: Sequence[int]) -> list[dict[str, Any]]:
+    """Let each call of an unload fail in turn, with each of ``codes``; unload and launch again."""
+    driver = RecordingDriver(missing=missing)
+
+    def launched() -> Process:
+        process = Process(driver, library, Setting())
+        assert process.launch() == 0, process.launcher.error
+        return process
+
+    process = launched()
+    before = len(process.calls)
+    assert process.launcher.unload() == 0
+    found = []
+    good = process.calls[before:]
+    for index, symbol in enumerate(good):
+        for code in codes:
+            process = launched()
+            driver.fail(symbol, code, nth=good[: index + 1].count(symbol))
+            status = process.launcher.unload()
+            one = {"symbol": symbol, "code": code, "status": status, "text": process.launcher.error}
+            again = [process.launcher.unload(), process.launch()]
+            found.append({**one, "again": again, "launches": len(driver.launches)})
+    return found
+
+
 def handles(library: Library, missing: Sequence[str], image: str, entry: str) -> dict[str, Any]:
     """Launch a function and a kernel by handle."""
     driver = RecordingDriver(missing=missing).load()

@@ -241,14 +241,22 @@ def test_scratch8_a_fault_that_stays_is_returned_by_every_launch(
     assert driver.launches == ()
 
 
-def test_unloading_reports_the_call_that_failed(driver: RecordingDriver, add: CLauncher) -> None:
-    assert add.launch() == 0
-    driver.fail("cuLibraryUnload", 700)
-    assert add.unload() == 700
-    assert add.error.startswith("add: cuLibraryUnload failed: CUDA_ERROR_ILLEGAL_ADDRESS (700)")
-    assert add.unload() == 0
-    assert add.launch() == 0
-    assert names(driver).count("cuLibraryLoadData") == 2
+@pytest.mark.parametrize("missing", [(), LIBRARIES], ids=["libraries", "modules"])
+@pytest.mark.parametrize("face", FACES)
+def test_unloading_reports_the_call_that_failed(
+    face: str, missing: tuple[str, ...], record_property: Record
+) -> None:
+    found = apart(children.unloads, library(face, "add", tensors=False), list(missing), list(CODES))
+    unloaded_by = {"cuCtxPushCurrent_v2", "cuModuleUnload", "cuCtxPopCurrent_v2"}
+    assert {each["symbol"] for each in found} == (unloaded_by if missing else {"cuLibraryUnload"})
+    for each in found:
+        code = each["code"]
+        assert each["status"] == code, each
+        said = f"add: {public(each['symbol'])} failed: {CODES[code]} ({code}): "
+        assert each["text"].startswith(said), each
+        assert each["again"] == [0, 0], each
+        assert each["launches"] == 2, each
+    record_property("faults", len(found))
 
 
 # ---- texts ---------------------------------------------------------------------------------------
