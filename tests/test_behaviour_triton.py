@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import re
 import resource
 import struct
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 
 from launchgen.signature import parse
 from tests.launchers import Descriptor, Host
+from tests.programs import public
 from tests.test_behaviour_references import (
     LAUNCHES,
     allowed,
@@ -581,6 +583,70 @@ def test_pyapi1_the_process_does_not_grow_either(host: Host, convention: str, ca
             both()
         # A leak of 32 bytes a call would be 640 KB.
         assert resident() - before < 300_000
+
+
+class Pointer:
+    def data_ptr(self) -> int:
+        return 0x10000
+
+
+@CALLS
+@pytest.mark.parametrize("kind", ["plain", "cooperative", "large cluster", "stream"])
+def test_each_failing_call_is_reported_and_launches_nothing(
+    host: Host,
+    convention: str,
+    call: Call,
+    kind: str,
+    record_property: Callable[[str, object], None],
+) -> None:
+    launcher = called(convention, ALL, "3.6.0", META)
+    chosen: dict[str, Any] = {"cooperative": True} if kind == "cooperative" else {}
+    if convention == "launcher":
+        chosen = {"made": launcher_object(launcher, **chosen)}
+    chosen["metadata"] = (4, 16, 0) if kind == "large cluster" else (4, 1, 0)
+    hooks: list[str] = []
+
+    def launch() -> Exception | None:
+        hooks.clear()
+        chosen["hooks"] = (lambda _: hooks.append("enter"), lambda _: hooks.append("exit"))
+        try:
+            call(host, launcher, (Pointer(), *described(convention)[1:]), **chosen)
+        except Exception as error:
+            return error
+        return None
+
+    def prepare() -> None:
+        """Begin anew, with a handle that no call has had."""
+        host.driver.reset()
+        host.driver.add_memory(0x1000, 1 << 20)
+        host.driver.current_context = host.driver.primary_context()
+        if kind == "stream":
+            chosen["stream"] = host.driver.new_stream(host.driver.current_context)
+        chosen["function"] = launcher.function(host)
+
+    prepare()
+    assert launch() is None  # and the driver is open
+    prepare()
+    before = len(host.driver.calls)
+    assert launch() is None
+    good = [each.name for each in host.driver.calls[before:]]
+    assert {"cuFuncGetParamInfo", "cuPointerGetAttribute", "cuLaunchKernelEx"} <= set(good)
+    for index, symbol in enumerate(good):
+        for code in (2, 209, 700, 719, 999):
+            prepare()
+            host.driver.fail(symbol, code, nth=good[: index + 1].count(symbol))
+            error = launch()
+            if symbol == "cuDriverGetVersion":
+                assert error is None
+                continue
+            assert error is not None, (symbol, code)
+            assert re.match(rf"k: (.*: )?{public(symbol)} failed: .* \({code}\): ", str(error))
+            assert host.driver.launches == ()
+            assert hooks in ([], ["enter"])
+            assert launch() is None
+            assert len(host.driver.launches) == 1
+            assert hooks == ["enter", "exit"]
+    record_property("faults", 5 * len(good))
 
 
 def raising(_: Any) -> None:
