@@ -483,6 +483,53 @@ def test_a_handle_of_either_kind_gets_the_shared_memory_it_needs(
     torch.testing.assert_close(c, a @ b, rtol=1e-2, atol=1e-1)
 
 
+# The value lands in the first word of what x points to.
+STORE: Final = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 x, .param .{n} n, .param .f32 a) {{
+    .reg .b64 %rd<3>;
+    .reg .b{bits} %v;
+    ld.param.u64 %rd0, [x];
+    cvta.to.global.u64 %rd1, %rd0;
+    ld.param.{n} %v, [n];
+    st.global.{n} [%rd1], %v;
+    ret;
+}}
+"""
+
+
+def test_a_handle_that_the_driver_gives_to_another_kernel_is_refused(tmp_path: Path) -> None:
+    options = ["--num-warps", "1", "--triton-version", "3.2", "-a", "cpython", "-o", str(tmp_path)]
+    assert main(["emit", "-n", "k", "-s", "x: *i32, n: i32, a: fp32", *options]) == 0
+    assert main(["build", str(tmp_path)]) == 0
+    module = _import("k", tmp_path)
+    driver = ctypes.CDLL("libcuda.so.1")
+    x = torch.zeros(2, device="cuda", dtype=torch.int32)
+    narrow, wide = (STORE.format(n=n, bits=n[1:]).encode() for n in ("u32", "u64"))
+    given: set[int] = set()
+    again = 0
+    for at in range(200):
+        loaded, function = ctypes.c_void_p(), ctypes.c_void_p()
+        # One after the other in no order: so the wide one gets what was the narrow one's.
+        is_wide = at % 3 == 2
+        image = wide if is_wide else narrow
+        assert driver.cuModuleLoadData(ctypes.byref(loaded), image) == 0
+        assert driver.cuModuleGetFunction(ctypes.byref(function), loaded, b"k") == 0
+        assert function.value is not None
+        x.zero_()
+        if is_wide:
+            again += function.value in given
+            with pytest.raises(ValueError, match=r"'n' \(i32\) has 4 bytes.* has 8"):
+                module.launch(function.value, 1, None, x, 7, 1.0)
+        else:
+            given.add(function.value)
+            module.launch(function.value, 1, None, x, 7, 1.0)
+        assert x.tolist() == [0 if is_wide else 7, 0]
+        assert driver.cuModuleUnload(loaded) == 0
+    assert again > 0, "the driver gave no handle again: this shows nothing"
+
+
 @pytest.mark.parametrize("as_kernel", [False, True], ids=["function", "kernel"])
 def test_a_handle_with_other_parameters_is_refused(tmp_path: Path, as_kernel: bool) -> None:
     kernel = Kernel(FOLDER, "add")
