@@ -1,9 +1,11 @@
-/* Times `add` through its C launcher and through a bare loop with ready parameters.
+/* Times `add` through its C launchers and through a bare loop with ready parameters.
  *
  *   launch IMAGE ENTRY bare|launcher|processor|wall ROUNDS LAUNCHES
  *
- * "processor" and "wall" name a clock and print, for each round, the nanoseconds of one launch on
- * either side.  The other two run one side alone, for a count of instructions.
+ * "processor" and "wall" name a clock and print, for each round, the nanoseconds of one launch: the
+ * bare loop, the launcher with the image, the bare loop with a CUfunction, the launcher by handle
+ * with that, and by handle with the CUkernel of the first.  The other two run one side alone, for a
+ * count of instructions.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -13,6 +15,7 @@
 #include <time.h>
 
 #include "add.h"
+#include "by_handle.h"
 
 typedef struct config {
     uint32_t grid[3];
@@ -28,6 +31,7 @@ typedef int launch_function(const config *, void *, void **, void **);
 static launch_function *driver_launch;
 static int (*synchronize)(void);
 static void *kernel;
+static void *function;
 
 /* No element is touched, so on a GPU too the addresses may be any. */
 static float *const X = (float *)0x10000;
@@ -87,11 +91,13 @@ static void load(const char *image, const char *entry)
     check(set_current(context), "cuCtxSetCurrent");
     check(load_library(&library, read_file(image), NULL, NULL, 0, NULL, NULL, 0),
           "cuLibraryLoadData");
+    int (*get_function)(void **, void *) = find(driver, "cuKernelGetFunction");
     check(get_kernel(&kernel, library, entry), "cuLibraryGetKernel");
+    check(get_function(&function, kernel), "cuKernelGetFunction");
     check(add_load(), "add_load");
 }
 
-static void run_bare(long launches)
+static void run_bare_of(void *handle, long launches)
 {
     uint64_t x = (uint64_t)(uintptr_t)X;
     uint64_t y = (uint64_t)(uintptr_t)Y;
@@ -102,13 +108,40 @@ static void run_bare(long launches)
     void *slots[] = {&x, &y, &out, &n, &alpha, &none, &none};
     const config ready = {{1, 1, 1}, {128, 1, 1}, 0, NULL, NULL, 0};
     for (long i = 0; i < launches; i++)
-        check(driver_launch(&ready, kernel, slots, NULL), "cuLaunchKernelEx");
+        check(driver_launch(&ready, handle, slots, NULL), "cuLaunchKernelEx");
+}
+
+static void run_bare(long launches)
+{
+    run_bare_of(kernel, launches);
+}
+
+static void run_bare_function(long launches)
+{
+    run_bare_of(function, launches);
 }
 
 static void run_launcher(long launches)
 {
     for (long i = 0; i < launches; i++)
         check(add_launch(NULL, 1, 1, 1, X, Y, OUT, ELEMENTS, 2.0f), "add_launch");
+}
+
+static void run_by_handle(void *handle, long launches)
+{
+    for (long i = 0; i < launches; i++)
+        check(by_handle_launch(handle, NULL, 1, 1, 1, X, Y, OUT, ELEMENTS, 2.0f),
+              by_handle_error());
+}
+
+static void run_by_function(long launches)
+{
+    run_by_handle(function, launches);
+}
+
+static void run_by_kernel(long launches)
+{
+    run_by_handle(kernel, launches);
 }
 
 static double nanoseconds(void (*run)(long), long launches, clockid_t clock)
@@ -139,9 +172,11 @@ int main(int count, char **words)
         run_launcher(launches);
     else
         for (long i = 0; i < rounds; i++) {
-            double bare = nanoseconds(run_bare, launches, clock);
-            double launcher = nanoseconds(run_launcher, launches, clock);
-            printf("%.3f %.3f\n", bare, launcher);
+            void (*const sides[])(long) = {run_bare, run_launcher, run_bare_function,
+                                           run_by_function, run_by_kernel};
+            for (size_t side = 0; side < sizeof sides / sizeof sides[0]; side++)
+                printf("%.3f ", nanoseconds(sides[side], launches, clock));
+            printf("\n");
         }
     return 0;
 }

@@ -29,6 +29,7 @@ from measure import (
     build_noop_driver,
     compare,
     emit,
+    emit_command,
     extension_suffix,
     find_seed,
     interleave,
@@ -59,6 +60,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         emit(folder / "add")
+        run([*emit_command(folder / "by_handle", "by_handle"), "--no-image", "-a", "c"])
         run(["make", "-C", folder / "add", "CC=gcc", f"PYTHON={sys.executable}"])
         library = build_noop_driver(folder)
         # This process's libcuda.so.1, for whoever asks by that name from now on.
@@ -86,11 +88,11 @@ def main() -> None:
 def c_rows(folder: Path, rounds: int, launches: int, *, gpu: bool) -> list[Row]:
     """Return the C launcher against the bare loop, in time and in instructions."""
     program = folder / "launch"
-    built = folder / "add"
+    built, handle = folder / "add", folder / "by_handle"
     run(
         [
-            *("gcc", "-O2", "-o", program, HERE / "launch.c"),
-            *(f"-I{built}", f"-L{built}", "-ladd", f"-Wl,-rpath,{built}", "-ldl"),
+            *("gcc", "-O2", "-o", program, HERE / "launch.c", handle / "by_handle.c"),
+            *(f"-I{built}", f"-I{handle}", f"-L{built}", "-ladd", f"-Wl,-rpath,{built}", "-ldl"),
         ]
     )
     environment = dict(os.environ)
@@ -104,15 +106,15 @@ def c_rows(folder: Path, rounds: int, launches: int, *, gpu: bool) -> list[Row]:
         text=True,
         check=True,
     )
-    pairs = [tuple(map(float, line.split())) for line in done.stdout.splitlines()]
-    rows = [
-        compare(
-            "time of a launch / bare loop",
-            [launcher for _, launcher in pairs],
-            [bare for bare, _ in pairs],
-            unit="ns",
-        )
-    ]
+    lines = [tuple(map(float, line.split())) for line in done.stdout.splitlines()]
+    bare, launcher, bare_function, by_function, by_kernel = map(list, zip(*lines, strict=True))
+    rows = [compare("time of a launch / bare loop", launcher, bare, unit="ns")]
+    if gpu:  # a driver that does nothing tells no parameters
+        rows += [
+            compare("by handle, a CUfunction / bare loop", by_function, bare_function, unit="ns"),
+            compare("by handle, a CUkernel / bare loop", by_kernel, bare, unit="ns"),
+            compare("bare loop, a CUfunction / a CUkernel", bare_function, bare, unit="ns"),
+        ]
     valgrind = shutil.which("valgrind")
     if gpu or valgrind is None:
         print("" if gpu else "instructions: skipped, no valgrind", file=sys.stderr)

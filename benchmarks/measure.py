@@ -128,11 +128,11 @@ def cpu_seconds(command: Sequence[str | Path], **rest: object) -> float:
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-def emit_command(out: Path) -> list[str]:
-    """Return the command that emits ``add`` with the default artifacts."""
+def emit_command(out: Path, name: str = "add") -> list[str]:
+    """Return the command that emits ``add``, under a name, with the default artifacts."""
     return [
         *(sys.executable, "-m", "launchgen", "emit", str(KERNEL), "-s", SIGNATURE),
-        *("--name", "add", "-o", str(out)),
+        *("--name", name, "-o", str(out)),
     ]
 
 
