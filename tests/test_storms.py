@@ -43,12 +43,14 @@ class Storm:
     launches: int
     failed: dict[tuple[int, ...], int]
     refused: int
+    block: int
+    """Where the memory begins that pointers are of."""
 
     @classmethod
     def said(cls, output: str, rounds: int, launches: int) -> Storm:
         """Read what a storm printed."""
         failed: dict[tuple[int, ...], int] = {}
-        refused = 0
+        refused = block = 0
         for line in output.splitlines():
             what, *numbers = line.split()
             if what == "failed":
@@ -56,7 +58,9 @@ class Storm:
                 assert failed.setdefault(tuple(which), status) == status
             elif what == "refused":
                 refused += int(numbers[0])
-        return cls(rounds, launches, failed, refused)
+            elif what == "block":
+                block = int(numbers[0])
+        return cls(rounds, launches, failed, refused, block)
 
     def check(self, log: Path) -> int:
         """Check that the log has each launch that did not fail, once, and return how many."""
@@ -65,7 +69,7 @@ class Storm:
         for result, is_forced, parameters in _launches(log):
             forced += is_forced
             if result == 0:
-                launched[_which(parameters)] += 1
+                launched[_which(parameters, self.block)] += 1
         expected = {
             (round_, thread, number)
             for round_ in range(self.rounds)
@@ -86,6 +90,7 @@ class Storm:
 
 FAILED = 719
 LOAD_FAILED = 2
+QUESTION_FAILED = 718
 
 
 def _launches(log: Path) -> Iterator[tuple[int, bool, str]]:
@@ -96,12 +101,12 @@ def _launches(log: Path) -> Iterator[tuple[int, bool, str]]:
                 yield int(found[1]), found[2] == "true", found[3] or ""
 
 
-def _which(parameters: str) -> tuple[int, int, int]:
+def _which(parameters: str, block: int) -> tuple[int, int, int]:
     x, y, out, n, alpha, *_ = (bytes.fromhex(each) for each in VALUE.findall(parameters))
     base = int.from_bytes(x, "little")
     assert int.from_bytes(y, "little") == base + 16
     assert int.from_bytes(out, "little") == base + 32
-    round_, thread = divmod(base // MIB - 1, THREADS)
+    round_, thread = divmod((base - block) // MIB - 1, THREADS)
     assert struct.unpack("<i", n) == (thread,)
     (number,) = struct.unpack("<f", alpha)
     return round_, thread, int(number)
@@ -115,6 +120,8 @@ def failing_driver(sanitize: Sanitizer | None = None) -> RecordingDriver:
     driver.fail("cuLibraryLoadData", LOAD_FAILED, times=1)
     driver.fail("cuLibraryLoadData", LOAD_FAILED, nth=2, times=1)
     driver.fail("cuLibraryGetKernel", 500, times=1)
+    for nth in (20, 2_000):
+        driver.fail("cuPointerGetAttribute", QUESTION_FAILED, nth=nth, times=nth // 10)
     for nth in (1, 50, 500, 5_000, 50_000, 500_000):
         driver.fail("cuLaunchKernelEx", FAILED, nth=nth, times=nth // 10 + 1)
     return driver
@@ -173,6 +180,16 @@ def test_pyapi6_python_threads_launch_what_the_log_has(
     found.check(log)
     # A free-threaded interpreter stays so: the module declares that it needs no lock.
     assert output.splitlines()[-1] == f"lock {int(not interpreter.is_free_threaded)}"
+
+
+@pytest.mark.parametrize("interpreter", PYTHONS, ids=str)
+def test_python_threads_that_ask_the_driver_about_tensors_launch_what_the_log_has(
+    interpreter: Interpreter,
+) -> None:
+    words: list[str | Path] = [interpreter.executable, "-W", "error", STORM / "storm.py", "tensors"]
+    found, _, log = storm([*words, module(interpreter)], 3, 500)
+    assert {FAILED, LOAD_FAILED, QUESTION_FAILED, 500} <= set(found.failed.values())
+    found.check(log)
 
 
 @pytest.mark.parametrize(

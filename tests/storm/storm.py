@@ -1,11 +1,13 @@
 """What ``storm.c`` does, for the Python launcher: run by any interpreter, without launchgen.
 
 Arguments: how, the folder of the module ``add``, rounds, launches of each thread and round.
-``how`` is "threads", or "interpreters" for one of its own for each thread.
+``how`` is "threads", "tensors" for threads whose pointers the driver is asked about, or
+"interpreters" for one of its own for each thread.
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.util
 import sys
@@ -14,6 +16,7 @@ from collections.abc import Callable
 
 from storm_work import THREADS, work  # type: ignore[import-not-found] # lies beside
 
+MOST_ROUNDS = 4
 INTERPRETERS = ("_interpreters", "_xxsubinterpreters")
 """The module that makes interpreters, by what versions call it."""
 
@@ -43,6 +46,29 @@ def round_of_threads(round_now: int, launches: int) -> None:
     all_at_once(lambda thread: work(round_now, thread, launches))
 
 
+_BLOCK = [0]
+
+
+def round_of_tensors(round_now: int, launches: int) -> None:
+    """Let the driver be asked about each pointer, which takes the interpreter's lock away."""
+    if not _BLOCK[0]:
+        _BLOCK[0] = allocate((MOST_ROUNDS * THREADS + 1) << 20)
+        print("block", _BLOCK[0])
+    all_at_once(lambda thread: work(round_now, thread, launches, _BLOCK[0]))
+
+
+def allocate(size: int) -> int:
+    """Return the address of memory of the GPU."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    context, address = ctypes.c_void_p(), ctypes.c_uint64()
+    while driver.cuInit(0) != 0:  # the first calls fail
+        continue
+    assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+    assert driver.cuCtxSetCurrent(context) == 0
+    assert driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size)) == 0
+    return address.value
+
+
 def round_of_interpreters(round_now: int, launches: int) -> None:
     """Give each thread an interpreter, with a lock of its own where the version has that."""
     name = next(each for each in INTERPRETERS if importlib.util.find_spec(each) is not None)
@@ -62,7 +88,11 @@ def round_of_interpreters(round_now: int, launches: int) -> None:
         module.destroy(identity)
 
 
-ROUNDS = {"threads": round_of_threads, "interpreters": round_of_interpreters}
+ROUNDS = {
+    "threads": round_of_threads,
+    "tensors": round_of_tensors,
+    "interpreters": round_of_interpreters,
+}
 
 
 def main(how: str, folder: str, rounds: str, launches: str) -> None:

@@ -30,14 +30,19 @@ def is_refused(module: Any, error: type[Exception], *arguments: object) -> bool:
     return False
 
 
-def work(round_now: int, thread: int, launches: int) -> None:
-    """Launch, and print as ``storm.c`` does."""
+def work(round_now: int, thread: int, launches: int, block: int = 0) -> None:
+    """Launch, and print as ``storm.c`` does.
+
+    ``block`` is memory of the GPU that tensors are parts of; without, plain integers are passed.
+    """
     module = importlib.import_module("add")
-    base = (round_now * THREADS + thread + 1) << 20
+    base = block + ((round_now * THREADS + thread + 1) << 20)
+    passed = Tensor if block else int
     lines, refused = [], 0
     for number in range(launches):
         try:
-            module.launch(1, None, base, base + 16, base + 32, thread, float(number))
+            x, y, out = map(passed, (base, base + 16, base + 32))
+            module.launch(1, None, x, y, out, thread, float(number))
         except module.CudaError as error:
             what = error.code if str(error).startswith("add: ") else "without a name"
             lines.append(f"failed {round_now} {thread} {number} {what}\n")
