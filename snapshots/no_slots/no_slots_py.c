@@ -748,6 +748,8 @@ static int lg_is_known(const lg_state *state, const lg_kernel *kernel)
 {
     void *function = state->loaded.function;
     int (*ask)(void *function, size_t index, size_t *offset, size_t *size) = NULL;
+    if (function == NULL)
+        return 0;
     if (__atomic_load_n(&state->known->function, __ATOMIC_RELAXED) == function)
         ask = lg_cuda.function_parameter;
     else if (__atomic_load_n(&state->known->kernel, __ATOMIC_RELAXED) == function)
@@ -761,7 +763,7 @@ static int lg_is_known(const lg_state *state, const lg_kernel *kernel)
         if (ask(function, i, &offset, &size) != LG_SUCCESS || size != kernel->parameters[i].size)
             return 0;
     }
-    return function != NULL;
+    return 1;
 }
 
 static int lg_take_function(const lg_state *state, const lg_kernel *kernel, void *stream)
