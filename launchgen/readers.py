@@ -214,12 +214,14 @@ def _layout(cursor: Cursor, end: int) -> str:
     tokens = cursor.tokens
     for index in range(cursor.at, end):
         kind, text = tokens[index][:2]
-        foreign = kind is TokenKind.STRING and not (text.isascii() and text.isprintable())
+        is_string = kind in (TokenKind.STRING, TokenKind.OPEN_STRING)
+        foreign = is_string and not (text.isascii() and text.isprintable())
         if kind is TokenKind.FOREIGN or foreign or index in cursor.brackets.broken:
             cursor.at = index
             if foreign:
                 raise cursor.mistake(
-                    f"{shown(text)} is not ASCII", hint="a layout is ASCII text on one line"
+                    f"{shown(text)} is not printable ASCII",
+                    hint="a layout is ASCII text on one line",
                 )
             raise cursor.unexpected()
     text = cursor.source.text[tokens[cursor.at - 1].end : tokens[end].start]

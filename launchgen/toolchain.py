@@ -257,11 +257,15 @@ def run_build(build: Build, *, parallel: int, progress: Callable[[Step], None]) 
 
 
 def _run_to_end(work: Coroutine[None, None, T]) -> T:
-    """Run a coroutine; a signal that ends the process cancels it first, so that it cleans up."""
+    """Run a coroutine; a signal that ends the process cancels it first, so that it cleans up.
+
+    One that the process was started to ignore, as by nohup, stays ignored.
+    """
     if threading.current_thread() is not threading.main_thread():
         return asyncio.run(work)
     arrived: list[int] = []
-    old = {number: signal.getsignal(number) for number in _ENDING}
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    old = {number: each for number, each in handlers.items() if each is not signal.SIG_IGN}
 
     async def guarded() -> T:
         task = asyncio.ensure_future(work)
@@ -270,7 +274,7 @@ def _run_to_end(work: Coroutine[None, None, T]) -> T:
             arrived.append(number)
             task.cancel()
 
-        for number in _ENDING:
+        for number in old:
             asyncio.get_running_loop().add_signal_handler(number, end, number)
         return await task
 

@@ -8,7 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -475,8 +475,8 @@ def test_nothing_ends_with_a_traceback(
 
 
 @pytest.fixture
-def stopping(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], None]:
-    """Return a function that lets a signal arrive when a function of ``atomic`` is called."""
+def stopping(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, int], None]]:
+    """Give a function that lets a signal arrive when a function of ``atomic`` is called."""
 
     def stop(function: str, number: int) -> None:
         original = getattr(atomic, function)
@@ -487,7 +487,10 @@ def stopping(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], None]:
 
         monkeypatch.setattr(atomic, function, wrapped)
 
-    return stop
+    # Whoever starts the tests in the background may have it ignored.
+    old = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield stop
+    signal.signal(signal.SIGINT, old)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

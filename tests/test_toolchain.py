@@ -300,6 +300,39 @@ def test_a_build_that_is_ended_leaves_no_compiler_and_no_file(tmp_path: Path) ->
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
+def building(
+    folder: Path, compiler: Path, number: signal.Signals, handler: signal.Handlers
+) -> subprocess.Popen[bytes]:
+    """Return a build, with a signal's handler, whose compiler has made ``.started`` beside it."""
+    old = signal.signal(number, handler)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "launchgen", "build", str(folder)],
+        env={**os.environ, "CC": str(compiler)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    signal.signal(number, old)
+    while not Path(f"{compiler}.started").exists():
+        time.sleep(0.02)
+    return child
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_build_that_was_started_to_ignore_a_signal_goes_on(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, number: signal.Signals
+) -> None:
+    put(tmp_path, "k.c", "c", "int k_x;\n")
+    tools = tmp_path_factory.mktemp("tools")
+    compiler = tools / "gcc"
+    compiler.write_text('#!/bin/sh\ntouch "$0.started"\nsleep 1\nexec gcc "$@"\n')
+    compiler.chmod(0o755)
+    child = building(tmp_path, compiler, number, signal.SIG_IGN)
+    child.send_signal(number)
+    said, _ = child.communicate(timeout=30)
+    assert child.returncode == 0, said
+    assert (tmp_path / "libk.so").exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_build_says_nothing_and_leaves_nothing(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, number: signal.Signals
@@ -310,14 +343,7 @@ def test_an_interrupted_build_says_nothing_and_leaves_nothing(
     slow = tools / "slow-cc"
     slow.write_text('#!/bin/sh\ntouch "$0.started"\nexec sleep 60\n')
     slow.chmod(0o755)
-    child = subprocess.Popen(
-        [sys.executable, "-m", "launchgen", "build", str(tmp_path)],
-        env={**os.environ, "CC": str(slow)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    while not (tools / "slow-cc.started").exists():
-        time.sleep(0.02)
+    child = building(tmp_path, slow, number, signal.SIG_DFL)
     child.send_signal(number)
     said, _ = child.communicate(timeout=30)
     assert said == b""

@@ -755,8 +755,9 @@ static int lg_is_known(const lg_state *state, const lg_kernel *kernel)
         ask = lg_cuda.kernel_parameter;
     else
         return 0;
-    for (uint32_t i = 0; ask != NULL && !state->lasting && i < kernel->variants->parameter_count;
-         i++) {
+    if (state->lasting || ask == NULL || kernel->parameters == NULL)
+        return 1;
+    for (uint32_t i = 0; i < kernel->variants->parameter_count; i++) {
         size_t offset = 0;
         size_t size = 0;
         if (ask(function, i, &offset, &size) != LG_SUCCESS || size != kernel->parameters[i].size)
